@@ -1,0 +1,30 @@
+//! What a judge of image edits can look through.
+//!
+//! Synchronous and deterministic: the same pictures and arguments give the same bytes. Nothing here
+//! knows of language models, clocks, traces or the network.
+//!
+//! ```
+//! use deeplook_tools::{Picture, Scene, Toolbox};
+//!
+//! let grey = Picture::from_rgb(image::RgbImage::from_pixel(64, 48, image::Rgb([90; 3]))).unwrap();
+//! let scene = Scene::new([grey.clone(), grey]);
+//! let seen = Toolbox::standard().call("localize_differences", &serde_json::json!({}), &scene)?;
+//! assert!(seen.text.starts_with("No difference"));
+//! # Ok::<(), deeplook_tools::ToolError>(())
+//! ```
+
+pub mod coords;
+pub mod difference;
+pub mod picture;
+pub mod registration;
+pub mod scene;
+mod side_by_side;
+pub mod tool;
+mod toolbox;
+pub mod zoom;
+
+pub use coords::{BoxConvention, PixelBox, Size};
+pub use picture::{Picture, PictureError};
+pub use scene::Scene;
+pub use tool::{Tool, ToolError, ToolOutput};
+pub use toolbox::{ToolSpec, Toolbox};

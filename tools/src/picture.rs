@@ -1,0 +1,278 @@
+//! Pictures: how they are read, cut, resized and written. Nothing else decodes a file.
+//!
+//! Every picture becomes 8-bit RGB: orientation applied, alpha laid over white, 16 bits rounded to
+//! 8. The content decides what a file is, never its extension.
+
+use std::fs;
+use std::io::Cursor;
+use std::path::{Path, PathBuf};
+
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use image::{
+    DynamicImage, ImageDecoder, ImageEncoder, ImageError, ImageFormat, ImageReader, Limits,
+    RgbImage,
+};
+
+use crate::coords::{PixelBox, Size};
+
+/// The most pixels a picture may have: a 12K frame passes, a decompression bomb does not.
+pub const MAX_PIXELS: u64 = 1 << 27;
+/// The most memory that decoding one picture may take.
+const MAX_DECODE_BYTES: u64 = 1 << 30;
+/// The largest file that is read at all.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// A picture in memory: 8-bit RGB, upright, opaque, at least one pixel large.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Picture(RgbImage);
+
+impl Picture {
+    /// Reads a picture file.
+    pub fn load(path: &Path) -> Result<Self, PictureError> {
+        let fail = |problem| PictureError { name: path.display().to_string(), problem };
+        let bytes = read_file(path).map_err(fail)?;
+        Self::decode_bytes(&bytes).map_err(fail)
+    }
+
+    /// Decodes a picture from memory; `name` is what errors call it.
+    pub fn decode(name: &str, bytes: &[u8]) -> Result<Self, PictureError> {
+        Self::decode_bytes(bytes).map_err(|problem| PictureError { name: name.to_owned(), problem })
+    }
+
+    fn decode_bytes(bytes: &[u8]) -> Result<Self, PictureProblem> {
+        let format = format_of(bytes)?;
+        let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+        let mut limits = Limits::default();
+        limits.max_alloc = Some(MAX_DECODE_BYTES);
+        reader.limits(limits);
+        let mut decoder = reader.into_decoder().map_err(problem_of)?;
+
+        let (width, height) = decoder.dimensions();
+        let size = Size::new(width, height);
+        if size.area() == 0 {
+            return Err(PictureProblem::NoPixels);
+        }
+        let bytes_needed = decoder.total_bytes();
+        if size.area() > MAX_PIXELS || bytes_needed > MAX_DECODE_BYTES {
+            return Err(PictureProblem::TooLarge { size });
+        }
+        if format == ImageFormat::Jpeg && !jpeg_is_complete(bytes) {
+            return Err(PictureProblem::Truncated);
+        }
+        // A broken orientation tag is no reason to refuse the pixels.
+        let orientation = decoder.orientation().ok();
+        let mut decoded = DynamicImage::from_decoder(decoder).map_err(problem_of)?;
+        if let Some(orientation) = orientation {
+            decoded.apply_orientation(orientation);
+        }
+        Ok(Self(over_white(decoded)))
+    }
+
+    /// A picture from pixels made in memory; `None` if there are none.
+    pub fn from_rgb(pixels: RgbImage) -> Option<Self> {
+        (pixels.width() > 0 && pixels.height() > 0).then_some(Self(pixels))
+    }
+
+    /// The pixels.
+    pub fn rgb(&self) -> &RgbImage {
+        &self.0
+    }
+
+    /// Width and height.
+    pub fn size(&self) -> Size {
+        Size::new(self.0.width(), self.0.height())
+    }
+
+    /// The part under `area`, enlarged to whole pixels and clipped to the picture.
+    pub fn cropped(&self, area: &PixelBox) -> Self {
+        let area = area.whole_pixels(self.size());
+        let (x, y) = (area.x1 as u32, area.y1 as u32);
+        let (w, h) = (area.width() as u32, area.height() as u32);
+        Self(image::imageops::crop_imm(&self.0, x, y, w, h).to_image())
+    }
+
+    /// The picture at another size (Catmull–Rom: polynomial, hence the same bytes on every CPU).
+    pub fn resized(&self, size: Size) -> Self {
+        if size == self.size() {
+            return self.clone();
+        }
+        let (width, height) = (size.width.max(1), size.height.max(1));
+        Self(image::imageops::resize(
+            &self.0,
+            width,
+            height,
+            image::imageops::FilterType::CatmullRom,
+        ))
+    }
+
+    /// The picture as a PNG file.
+    pub fn to_png(&self) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let encoder =
+            PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
+        let (width, height) = self.0.dimensions();
+        let written =
+            encoder.write_image(self.0.as_raw(), width, height, image::ExtendedColorType::Rgb8);
+        debug_assert!(written.is_ok(), "writing to memory cannot fail");
+        bytes
+    }
+}
+
+fn read_file(path: &Path) -> Result<Vec<u8>, PictureProblem> {
+    let meta = fs::metadata(path).map_err(PictureProblem::Unreadable)?;
+    if meta.is_dir() {
+        return Err(PictureProblem::Folder);
+    }
+    if meta.len() > MAX_FILE_BYTES {
+        return Err(PictureProblem::FileTooLarge { bytes: meta.len() });
+    }
+    if !meta.is_file() {
+        // A pipe or a device may never end.
+        return Err(PictureProblem::NotAFile);
+    }
+    fs::read(path).map_err(PictureProblem::Unreadable)
+}
+
+fn format_of(bytes: &[u8]) -> Result<ImageFormat, PictureProblem> {
+    if bytes.is_empty() {
+        return Err(PictureProblem::Empty);
+    }
+    match image::guess_format(bytes) {
+        Ok(
+            format @ (ImageFormat::Png
+            | ImageFormat::Jpeg
+            | ImageFormat::WebP
+            | ImageFormat::Bmp
+            | ImageFormat::Tiff
+            | ImageFormat::Gif),
+        ) => Ok(format),
+        Ok(other) => Err(PictureProblem::UnknownFormat { seen: format!("{other:?}") }),
+        Err(_) => Err(PictureProblem::UnknownFormat { seen: "no known picture format".into() }),
+    }
+}
+
+/// True where the entropy-coded data ends in an end-of-image marker. The decoder fills what is
+/// missing with grey, which would then be judged as an edit.
+fn jpeg_is_complete(bytes: &[u8]) -> bool {
+    let mut at = 2;
+    while let Some(&[first, marker]) = bytes.get(at..at + 2) {
+        if first != 0xff {
+            // Entropy-coded data: go on to the next marker.
+            at += 1;
+            continue;
+        }
+        match marker {
+            0xd9 => return true,
+            0xff => at += 1,
+            0x00 | 0x01 | 0xd0..=0xd8 => at += 2,
+            _ => {
+                let Some(&[high, low]) = bytes.get(at + 2..at + 4) else { return false };
+                at += 2 + usize::from(u16::from_be_bytes([high, low])).max(2);
+            }
+        }
+    }
+    false
+}
+
+/// Eight bits a channel, transparent pixels laid over white as a browser would show them.
+fn over_white(decoded: DynamicImage) -> RgbImage {
+    if !decoded.color().has_alpha() {
+        return decoded.into_rgb8();
+    }
+    let rgba = decoded.into_rgba8();
+    let mut rgb = RgbImage::new(rgba.width(), rgba.height());
+    for (to, from) in rgb.pixels_mut().zip(rgba.pixels()) {
+        let [r, g, b, a] = from.0.map(u32::from);
+        to.0 = [r, g, b].map(|c| ((c * a + 255 * (255 - a) + 127) / 255) as u8);
+    }
+    rgb
+}
+
+fn problem_of(error: ImageError) -> PictureProblem {
+    match error {
+        ImageError::Limits(_) => PictureProblem::TooMuchMemory,
+        ImageError::IoError(e) if e.kind() == std::io::ErrorKind::UnexpectedEof => {
+            PictureProblem::Truncated
+        }
+        ImageError::Unsupported(e) => PictureProblem::Unsupported(e.to_string()),
+        other => {
+            let text = other.to_string();
+            let cut = ["unexpected end", "eof", "not enough", "failed to fill"];
+            let lower = text.to_lowercase();
+            if cut.iter().any(|phrase| lower.contains(phrase)) {
+                PictureProblem::Truncated
+            } else {
+                PictureProblem::Damaged(text)
+            }
+        }
+    }
+}
+
+/// A picture that cannot be used: which one, why, and what to do.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the picture {name}: {problem}")]
+pub struct PictureError {
+    /// The file, or what the caller named the bytes.
+    pub name: String,
+    /// What is wrong with it.
+    #[source]
+    pub problem: PictureProblem,
+}
+
+impl PictureError {
+    /// The file as a path.
+    pub fn path(&self) -> PathBuf {
+        PathBuf::from(&self.name)
+    }
+}
+
+/// Why a picture cannot be used.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PictureProblem {
+    /// The file system said no.
+    #[error("{0}; check the path")]
+    Unreadable(#[source] std::io::Error),
+    /// A folder was named.
+    #[error("it is a folder; name a file in it")]
+    Folder,
+    /// A pipe, a socket or a device was named.
+    #[error("it is not an ordinary file; copy it to one")]
+    NotAFile,
+    /// Nothing in it.
+    #[error("the file is empty; fetch or export it again")]
+    Empty,
+    /// Larger than we read.
+    #[error("the file has {bytes} bytes, more than the {MAX_FILE_BYTES} that are read")]
+    FileTooLarge {
+        /// Its length.
+        bytes: u64,
+    },
+    /// Not one of the formats.
+    #[error("{seen}; use PNG, JPEG, WebP, BMP, TIFF or GIF")]
+    UnknownFormat {
+        /// What it looks like.
+        seen: String,
+    },
+    /// A size of zero.
+    #[error("it has no pixels; export it again")]
+    NoPixels,
+    /// More pixels than we decode.
+    #[error("{size} pixels are more than the limit of {MAX_PIXELS}; scale it down first")]
+    TooLarge {
+        /// What the header says.
+        size: Size,
+    },
+    /// The decoder would need more memory than we give it.
+    #[error("decoding it takes more than {} MiB; scale it down first", MAX_DECODE_BYTES >> 20)]
+    TooMuchMemory,
+    /// Cut off.
+    #[error("the file is truncated; fetch or export it again")]
+    Truncated,
+    /// A variant of the format that is not supported.
+    #[error("{0}; convert it to PNG")]
+    Unsupported(String),
+    /// Everything else a decoder complains about.
+    #[error("the file is damaged ({0}); fetch or export it again")]
+    Damaged(String),
+}

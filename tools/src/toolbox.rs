@@ -1,0 +1,137 @@
+//! The tools a judge may use, by name.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::coords::BoxConvention;
+use crate::difference::LocalizeDifferences;
+use crate::scene::Scene;
+use crate::tool::{Tool, ToolError, ToolOutput};
+use crate::zoom::ZoomIn;
+
+/// What a model is told about a tool.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolSpec {
+    /// The name to call.
+    pub name: String,
+    /// What it is for.
+    pub description: String,
+    /// The JSON schema of its arguments.
+    pub parameters: Value,
+}
+
+/// A set of tools, in the order in which they are shown to a model.
+#[derive(Default)]
+pub struct Toolbox {
+    tools: Vec<Box<dyn AnyTool>>,
+}
+
+impl Toolbox {
+    /// Every tool that works without a model file.
+    pub fn standard() -> Self {
+        Self::default().with(LocalizeDifferences::default()).with(ZoomIn::default())
+    }
+
+    /// The toolbox with one more tool; it takes the place of one of the same name.
+    pub fn with<T: Tool + 'static>(mut self, tool: T) -> Self {
+        self.tools.retain(|present| present.name() != tool.name());
+        self.tools.push(Box::new(tool));
+        self
+    }
+
+    /// The toolbox with only the tools that `keep` says yes to.
+    pub fn filtered(mut self, keep: impl Fn(&str) -> bool) -> Self {
+        self.tools.retain(|tool| keep(tool.name()));
+        self
+    }
+
+    /// The names, in order.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.tools.iter().map(|tool| tool.name())
+    }
+
+    /// What a model that writes boxes in `boxes` is told.
+    pub fn specs(&self, boxes: BoxConvention) -> Vec<ToolSpec> {
+        self.tools.iter().map(|tool| tool.spec(boxes)).collect()
+    }
+
+    /// Uses the tool `name` with JSON arguments.
+    ///
+    /// An unknown name and arguments that do not fit are refusals that say what exists.
+    pub fn call(&self, name: &str, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError> {
+        match self.tools.iter().find(|tool| tool.name() == name) {
+            Some(tool) => tool.call(args, scene),
+            None => {
+                let known: Vec<&str> = self.names().collect();
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                let name = crate::scene::quoted(name);
+                Err(ToolError::refused(format!("there is no tool {name}; the tools are: {known}")))
+            }
+        }
+    }
+}
+
+impl std::fmt::Debug for Toolbox {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_list().entries(self.names()).finish()
+    }
+}
+
+/// A [`Tool`] with its argument type erased.
+trait AnyTool: Send + Sync {
+    fn name(&self) -> &'static str;
+    fn spec(&self, boxes: BoxConvention) -> ToolSpec;
+    fn call(&self, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError>;
+}
+
+impl<T: Tool> AnyTool for T {
+    fn name(&self) -> &'static str {
+        Tool::name(self)
+    }
+
+    fn spec(&self, boxes: BoxConvention) -> ToolSpec {
+        ToolSpec {
+            name: Tool::name(self).to_owned(),
+            description: self.description(boxes),
+            parameters: schema_of::<T>(),
+        }
+    }
+
+    fn call(&self, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError> {
+        // No arguments at all, as some models send where every one has a default.
+        let args = if args.is_null() { Value::Object(Default::default()) } else { args.clone() };
+        match serde_json::from_value(args) {
+            Ok(args) => Tool::call(self, args, scene),
+            Err(error) => Err(ToolError::refused(format!(
+                "wrong arguments for {}: {error}; expected {}",
+                Tool::name(self),
+                in_words(&schema_of::<T>()),
+            ))),
+        }
+    }
+}
+
+/// The schema of the arguments, inlined and without the meta keys that some servers refuse.
+fn schema_of<T: Tool>() -> Value {
+    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|s| {
+        s.inline_subschemas = true;
+        s.meta_schema = None;
+    });
+    let mut schema = settings.into_generator().into_root_schema_for::<T::Args>().to_value();
+    if let Some(object) = schema.as_object_mut() {
+        object.remove("title");
+        object.remove("description");
+    }
+    schema
+}
+
+/// `{"bbox": …, "target_image": … (optional)}`, each with its description.
+fn in_words(schema: &Value) -> String {
+    let required =
+        |name: &str| schema["required"].as_array().is_some_and(|all| all.iter().any(|r| r == name));
+    let fields = schema["properties"].as_object().into_iter().flatten().map(|(name, field)| {
+        let optional = if required(name) { "" } else { " (optional)" };
+        format!("{name:?}{optional}: {}", field["description"].as_str().unwrap_or("any value"))
+    });
+    format!("an object with {}", fields.collect::<Vec<_>>().join("; "))
+}
