@@ -1,1 +1,9 @@
-//! Judges image edits.
+//! Judges image edits closely: zooms, compares, and records why.
+//!
+//! The tools that a judge looks through live in [`deeplook_tools`], re-exported here as [`tools`].
+
+pub mod cli;
+pub mod commands;
+mod files;
+
+pub use deeplook_tools as tools;

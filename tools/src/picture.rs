@@ -5,7 +5,7 @@
 
 use std::fs;
 use std::io::Cursor;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{
@@ -215,15 +215,7 @@ pub struct PictureError {
     /// The file, or what the caller named the bytes.
     pub name: String,
     /// What is wrong with it.
-    #[source]
     pub problem: PictureProblem,
-}
-
-impl PictureError {
-    /// The file as a path.
-    pub fn path(&self) -> PathBuf {
-        PathBuf::from(&self.name)
-    }
 }
 
 /// Why a picture cannot be used.
@@ -232,7 +224,7 @@ impl PictureError {
 pub enum PictureProblem {
     /// The file system said no.
     #[error("{0}; check the path")]
-    Unreadable(#[source] std::io::Error),
+    Unreadable(std::io::Error),
     /// A folder was named.
     #[error("it is a folder; name a file in it")]
     Folder,

@@ -170,8 +170,13 @@ fn simplified(name: &str) -> String {
 
 /// Untrusted text in a message: quoted, on one line, and not endless.
 pub(crate) fn quoted(text: &str) -> String {
-    const LONGEST: usize = 60;
-    let short: String = text.chars().take(LONGEST).collect();
-    let rest = if text.chars().nth(LONGEST).is_some() { "…" } else { "" };
-    format!("{short:?}{rest}")
+    format!("{:?}", cut(text, 60))
+}
+
+/// The first `longest` characters, with a mark where more was there.
+pub(crate) fn cut(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use crate::coords::BoxConvention;
 use crate::difference::LocalizeDifferences;
-use crate::scene::Scene;
+use crate::scene::{Scene, cut, quoted};
 use crate::tool::{Tool, ToolError, ToolOutput};
 use crate::zoom::ZoomIn;
 
@@ -64,7 +64,7 @@ impl Toolbox {
             None => {
                 let known: Vec<&str> = self.names().collect();
                 let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                let name = crate::scene::quoted(name);
+                let name = quoted(name);
                 Err(ToolError::refused(format!("there is no tool {name}; the tools are: {known}")))
             }
         }
@@ -102,9 +102,11 @@ impl<T: Tool> AnyTool for T {
         let args = if args.is_null() { Value::Object(Default::default()) } else { args.clone() };
         match serde_json::from_value(args) {
             Ok(args) => Tool::call(self, args, scene),
+            // The error may quote what the model wrote, so it is cut.
             Err(error) => Err(ToolError::refused(format!(
-                "wrong arguments for {}: {error}; expected {}",
+                "wrong arguments for {}: {}; expected {}",
                 Tool::name(self),
+                cut(&error.to_string(), 120),
                 in_words(&schema_of::<T>()),
             ))),
         }
@@ -122,7 +124,17 @@ fn schema_of<T: Tool>() -> Value {
         object.remove("title");
         object.remove("description");
     }
+    unwrap_lines(&mut schema);
     schema
+}
+
+/// Doc comments are wrapped for the reader of the code; the model gets whole sentences.
+fn unwrap_lines(schema: &mut Value) {
+    match schema {
+        Value::Object(fields) => fields.values_mut().for_each(unwrap_lines),
+        Value::String(text) if text.contains('\n') => *text = text.replace('\n', " "),
+        _ => {}
+    }
 }
 
 /// `{"bbox": …, "target_image": … (optional)}`, each with its description.

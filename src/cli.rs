@@ -1,0 +1,88 @@
+//! What can be typed. Types only: what is made of it stands in `commands`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// Judges image edits closely: zooms, compares, and records why.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    after_help = "Start with:\n  deeplook demo\n  deeplook tool localize_differences before.png after.png --out crops/"
+)]
+pub struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Use one of the judge's tools on pictures of your own.
+    Tool(ToolArgs),
+    /// Make and inspect data sets.
+    #[command(subcommand)]
+    Dataset(DatasetCommand),
+    /// Show on drawn scenes what deeplook does: no key, no server, no download.
+    Demo(DemoArgs),
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example:\n  deeplook completions bash > ~/.local/share/bash-completion/completions/deeplook"
+    )]
+    Completions {
+        /// The shell to complete in.
+        shell: clap_complete::Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deeplook tool list
+  deeplook tool localize_differences before.png after.png --out crops/
+  deeplook tool zoom_in photo.jpg --args '{\"bbox\": [10, 20, 60, 80]}'
+  deeplook tool zoom_in before.png after.png --args '{\"target_image\": \"both\", \"bbox\": [10, 20, 60, 80]}'")]
+pub(crate) struct ToolArgs {
+    /// The tool to use, or `list` to see all of them with their arguments.
+    pub name: String,
+    /// Pictures; they get the names "Original Image", "Edited Image" and "Reference Image".
+    #[arg(value_name = "IMAGE", num_args = 0..=3)]
+    pub images: Vec<PathBuf>,
+    /// The tool's arguments as a JSON object; boxes are [x1, y1, x2, y2] in pixels.
+    #[arg(long, value_name = "JSON")]
+    pub args: Option<String>,
+    /// Where to write the pictures that the tool makes [default: a new temporary folder].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print one JSON object: {"text", "data", "images": [{"name", "path"}]}.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum DatasetCommand {
+    /// Draw a small benchmark whose right answers are known.
+    #[command(after_help = "\
+Example:
+  deeplook dataset make --out scenes/ --cases 28 --seed 7
+
+The folder gets cases.jsonl, labels.jsonl, and the pictures. Same seed, same bytes.")]
+    Make {
+        /// The folder to write; it must be new or empty.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// How many cases; seven or more cover every type of instruction.
+        #[arg(long, value_name = "N", default_value_t = 14)]
+        cases: usize,
+        /// Another seed draws other scenes.
+        #[arg(long, value_name = "S", default_value_t = 1)]
+        seed: u64,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:\n  deeplook demo --out /tmp/deeplook-demo")]
+pub(crate) struct DemoArgs {
+    /// The folder to write; what an earlier demo left there is replaced.
+    #[arg(long, value_name = "DIR", default_value = "traces/runs/demo")]
+    pub out: PathBuf,
+}

@@ -1,0 +1,45 @@
+//! One verb per file. A command turns what was typed into work and shows the outcome.
+
+mod tool;
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, Command};
+
+/// Runs the command; an error means that it could not be done (exit code 2).
+pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    match cli.command {
+        Command::Tool(args) => tool::run(&args),
+        Command::Dataset(_) | Command::Demo(_) => Ok(ExitCode::SUCCESS),
+        Command::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "deeplook", &mut script);
+            io::stdout().write_all(&script)?;
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Prints an error with its causes to stderr.
+pub fn report_error(error: &anyhow::Error) {
+    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    // Where stderr is gone, the exit code still tells.
+    let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {error:#}");
+}
+
+/// True where the error is only that the reader of our output has gone.
+pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// Prints a value as JSON to stdout.
+fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    let mut out = io::stdout().lock();
+    serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Writing files so that nobody ever sees half of one.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+/// Creates a folder and its parents.
+pub(crate) fn create_folder(path: &Path) -> anyhow::Result<()> {
+    fs::create_dir_all(path).with_context(|| format!("cannot create the folder {}", path.display()))
+}
+
+/// Writes a whole file beside its place and then moves it there.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    let beside = beside(path);
+    let write = || {
+        let mut file = fs::File::create(&beside)?;
+        file.write_all(bytes)?;
+        fs::rename(&beside, path)
+    };
+    write()
+        .inspect_err(|_| drop(fs::remove_file(&beside)))
+        .with_context(|| format!("cannot write {}", path.display()))
+}
+
+fn beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+}
+
+/// A name for a file: lower-case letters, digits and dashes only, whatever was in `text`.
+pub(crate) fn slug(text: &str) -> String {
+    let mut slug = String::new();
+    for c in text.chars() {
+        if c.is_ascii_alphanumeric() {
+            slug.push(c.to_ascii_lowercase());
+        } else if !slug.ends_with('-') && !slug.is_empty() {
+            slug.push('-');
+        }
+    }
+    let slug = slug.trim_end_matches('-');
+    if slug.is_empty() { "picture".to_owned() } else { slug.to_owned() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slugs_are_harmless() {
+        assert_eq!(slug("Crop 3"), "crop-3");
+        assert_eq!(slug("../../etc/passwd"), "etc-passwd");
+        assert_eq!(slug("\u{0}"), "picture");
+    }
+
+    #[test]
+    fn a_file_appears_whole_or_not_at_all() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a.txt");
+        write_atomically(&path, b"one").unwrap();
+        write_atomically(&path, b"two").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"two");
+        assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert!(write_atomically(&folder.path().join("no/such/folder.txt"), b"x").is_err());
+    }
+}
