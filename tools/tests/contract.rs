@@ -1,5 +1,7 @@
 //! What the model reads about the tools, and how they answer what cannot be.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may panic")]
+
 use deeplook_tools::{BoxConvention, Picture, Scene, Size, ToolError, ToolOutput, Toolbox};
 use image::{Rgb, RgbImage};
 use proptest::prelude::*;

@@ -1,5 +1,7 @@
 //! Every format that is promised reads right; everything broken is an error that names the file.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
