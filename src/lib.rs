@@ -5,5 +5,8 @@
 pub mod cli;
 pub mod commands;
 mod files;
+pub mod hash;
+pub mod message;
+pub mod model;
 
 pub use deeplook_tools as tools;

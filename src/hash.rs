@@ -1,0 +1,49 @@
+//! SHA-256 in lower-case hex: the name of everything that a trace refers to.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+/// The SHA-256 of some bytes, written as 64 lower-case hex digits.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct Hash(String);
+
+impl Hash {
+    /// The hash of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        let digest = Sha256::digest(bytes);
+        Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+
+    /// The hex digits.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl TryFrom<String> for Hash {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let is_hex = text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        if text.len() == 64 && is_hex {
+            Ok(Self(text))
+        } else {
+            Err(format!("{text:?} is not a hash: 64 lower-case hex digits are expected"))
+        }
+    }
+}
+
+impl From<Hash> for String {
+    fn from(hash: Hash) -> Self {
+        hash.0
+    }
+}
+
+impl fmt::Display for Hash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}

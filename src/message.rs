@@ -1,0 +1,191 @@
+//! The conversation with a judge's model, typed.
+//!
+//! Only `model::openai` renders it to the wire. The offline judge reads [`Observation::data`] and
+//! the task's data, never our own prose.
+
+use std::fmt;
+use std::sync::Arc;
+
+use deeplook_tools::{Size, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hash::Hash;
+
+/// A picture exactly as it is sent to a model.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SentPicture {
+    /// The name by which the model refers to it, e.g. "Edited Image" or "Crop 2".
+    pub name: String,
+    /// What it is, for the model: "Crop 2: left …, right …".
+    pub caption: String,
+    /// The size in pixels as sent.
+    pub size: Size,
+    /// The encoding of `bytes`.
+    pub media: MediaType,
+    /// The encoded picture.
+    pub bytes: Arc<[u8]>,
+    /// The hash of `bytes`, by which the trace names them.
+    pub hash: Hash,
+}
+
+impl fmt::Debug for SentPicture {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}, {} bytes of {})", self.name, self.size, self.bytes.len(), self.media)
+    }
+}
+
+/// How a picture is encoded: the two forms that every server takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MediaType {
+    /// Lossless.
+    Png,
+    /// Lossy, smaller.
+    Jpeg,
+}
+
+impl fmt::Display for MediaType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Png => "image/png",
+            Self::Jpeg => "image/jpeg",
+        })
+    }
+}
+
+/// A piece of a message from us.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Part {
+    /// Text.
+    Text(String),
+    /// A picture; its caption is sent before it.
+    Picture(Arc<SentPicture>),
+}
+
+/// One message of the conversation. Messages are only ever appended, so that a server can keep what
+/// it computed for the beginning.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Message {
+    /// Who the model is and by which rules it judges.
+    System(String),
+    /// What we say: the task, a correction, a last call for an answer.
+    User {
+        /// Text and pictures in order.
+        parts: Vec<Part>,
+        /// The same for machines; `Null` where there is nothing to decide from.
+        data: Value,
+    },
+    /// What the model said: the server's own message object, so that whatever the server needs back
+    /// (signatures, unknown fields) goes back to it.
+    Assistant(Value),
+    /// What the tools saw, in the order of the calls, and the text that closes the turn.
+    Observations {
+        /// One for each call.
+        observations: Vec<Observation>,
+        /// A short reminder of the form of the answer, or the call for it.
+        closing: String,
+    },
+}
+
+/// The answer to one tool call.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Observation {
+    /// What was called.
+    pub call: ToolCall,
+    /// For the model.
+    pub text: String,
+    /// For machines; boxes are in pixels of the source picture.
+    pub data: Value,
+    /// New pictures.
+    pub pictures: Vec<Arc<SentPicture>>,
+}
+
+/// A tool that the model wants to use.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The server's id of the call in the native form; empty in the tags form.
+    pub id: String,
+    /// The name of the tool, as the model wrote it.
+    pub name: String,
+    /// The arguments, as the model wrote them.
+    pub arguments: Value,
+    /// The form in which it came and must be answered.
+    pub form: Dialect,
+}
+
+/// How a model calls tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Dialect {
+    /// The server's function calling.
+    Native,
+    /// `<tool_call>` tags in the text.
+    Tags,
+}
+
+/// Whether the model may call tools in this turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolChoice {
+    /// It decides.
+    Auto,
+    /// The tools stay declared, so that the beginning of the request does not change, but may not
+    /// be chosen.
+    None,
+}
+
+/// One question to a model: the whole conversation so far.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Request {
+    /// The conversation; the last message is ours.
+    pub messages: Vec<Arc<Message>>,
+    /// The tools of this judgement; empty where the mode has none.
+    pub tools: Arc<[ToolSpec]>,
+    /// Whether they may be used now.
+    pub tool_choice: ToolChoice,
+    /// In which form. In the tags dialect the prompt itself tells of the tools, and none are
+    /// declared to the server.
+    pub dialect: Dialect,
+}
+
+/// What a model said to a [`Request`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Reply {
+    /// The assistant message as the server sent it, after `repairs`.
+    pub message: Value,
+    /// What had to be mended so that the message can be sent back.
+    pub repairs: Vec<String>,
+    /// Why the server stopped, in its own word.
+    pub finish_reason: Option<String>,
+    /// Tokens, where the server counts them.
+    pub usage: Usage,
+    /// The model that the server says it used.
+    pub model: Option<String>,
+}
+
+/// Tokens of one reply or of several. What a server did not count is unknown, not 0.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// Tokens of the request.
+    pub prompt_tokens: Option<u64>,
+    /// Of these, how many the server had kept from before.
+    pub cached_tokens: Option<u64>,
+    /// Tokens of the reply, thinking included.
+    pub completion_tokens: Option<u64>,
+}
+
+impl Usage {
+    /// Both together; a count that one of them does not have stays the other's.
+    pub fn plus(self, other: Self) -> Self {
+        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
+            (Some(a), Some(b)) => Some(a.saturating_add(b)),
+            (a, b) => a.or(b),
+        };
+        Self {
+            prompt_tokens: sum(self.prompt_tokens, other.prompt_tokens),
+            cached_tokens: sum(self.cached_tokens, other.cached_tokens),
+            completion_tokens: sum(self.completion_tokens, other.completion_tokens),
+        }
+    }
+}

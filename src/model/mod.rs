@@ -1,0 +1,50 @@
+//! Models that can be asked.
+
+use std::future::Future;
+
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Reply, Request};
+
+/// A model that continues a conversation.
+pub trait ChatModel: Send + Sync {
+    /// Asks once; retries are the model's own business. `on_attempt` is called for every attempt
+    /// that came to nothing, right after it failed and before the wait for the next one, so that
+    /// the trace can tell of it; it must not block.
+    fn ask(
+        &self,
+        request: &Request,
+        on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
+    ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
+}
+
+/// An attempt that came to nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FailedAttempt {
+    /// Counted from 1.
+    pub attempt: u32,
+    /// The HTTP status, where there was one.
+    pub status: Option<u16>,
+    /// What happened, without secrets.
+    pub error: String,
+    /// How long we wait before the next attempt; `None` if there is none.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// Why a model gave no reply in the end.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind", content = "message")]
+pub enum ModelError {
+    /// The server could not be reached, or kept failing.
+    #[error("{0}")]
+    Server(String),
+    /// The server will not take this request: key, quota, model name, size. Asking again is no use.
+    #[error("{0}")]
+    Refused(String),
+    /// A content filter stepped in.
+    #[error("{0}")]
+    Filtered(String),
+    /// No more calls or money (or a recording that has no reply for this request).
+    #[error("{0}")]
+    Exhausted(String),
+}
