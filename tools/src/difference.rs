@@ -34,6 +34,10 @@ impl Tool for LocalizeDifferences {
         "Finds what differs.".into()
     }
 
+    fn settings(&self) -> serde_json::Value {
+        serde_json::json!(self)
+    }
+
     fn call(&self, args: DifferenceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
         let first = scene.view(args.comparison_image_1.as_deref().unwrap_or(ORIGINAL))?;
         let second = scene.view(args.comparison_image_2.as_deref().unwrap_or(EDITED))?;

@@ -29,9 +29,15 @@ pub struct Picture(RgbImage);
 impl Picture {
     /// Reads a picture file.
     pub fn load(path: &Path) -> Result<Self, PictureError> {
+        Self::load_with_bytes(path).map(|(picture, _)| picture)
+    }
+
+    /// Reads a picture file and keeps its bytes.
+    pub fn load_with_bytes(path: &Path) -> Result<(Self, Vec<u8>), PictureError> {
         let fail = |problem| PictureError { name: path.display().to_string(), problem };
         let bytes = read_file(path).map_err(fail)?;
-        Self::decode_bytes(&bytes).map_err(fail)
+        let picture = Self::decode_bytes(&bytes).map_err(fail)?;
+        Ok((picture, bytes))
     }
 
     /// Decodes a picture from memory; `name` is what errors call it.
@@ -116,6 +122,11 @@ impl Picture {
         debug_assert!(written.is_ok(), "writing to memory cannot fail");
         bytes
     }
+}
+
+/// The usual file extension for what `bytes` hold, if it is a format that is read.
+pub fn extension_of(bytes: &[u8]) -> Option<&'static str> {
+    format_of(bytes).ok().and_then(|format| format.extensions_str().first().copied())
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, PictureProblem> {
