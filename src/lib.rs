@@ -1,1 +1,3 @@
 //! Judges image edits.
+
+pub mod dataset;
