@@ -5,6 +5,7 @@
 pub mod case;
 pub mod cli;
 pub mod commands;
+pub mod dataset;
 mod files;
 pub mod hash;
 pub mod message;
