@@ -276,17 +276,27 @@ impl Land {
                 return mix(wood, [0.62, 0.74, 0.80], 0.22);
             }
             let depth = (py - self.horizon) / (self.height - self.horizon);
-            let blade = self.unit * (0.0022 + 0.006 * depth);
-            let sway = noise(self.seed ^ 3, px / blade / 9.0, py / blade / 9.0) * 3.0;
-            let grass = fractal(self.seed ^ 1, (px + sway * blade) / blade, py / blade / 5.0, 3);
-            let patch = fractal(self.seed ^ 5, px / blade / 22.0, py / blade / 10.0, 2);
-            let green = mix([0.22, 0.36, 0.10], [0.52, 0.62, 0.22], grass * 0.9 + patch * 0.2);
-            let green = mix(green, [0.78, 0.72, 0.44], dry * patch);
-            let light = shade(green, 0.72 + 0.5 * grass - 0.10 * depth);
-            let far = mix([0.55, 0.66, 0.36], light, smooth(depth * 3.0 + 0.3));
-            let cell = blade * 2.2;
+            // Grass of a few sizes, each fading into the next towards the viewer.
+            let size = depth * 2.999;
+            let (step, fade) = (size as u32, smooth((size - size.floor()) * 1.6 - 0.3));
+            let (one, two) = (self.grass(step, px, py), self.grass(step + 1, px, py));
+            let grass = one + (two - one) * fade;
+            let patch = fractal(self.seed ^ 5, px / self.unit * 7.0, py / self.unit * 20.0, 3);
+            let green = mix([0.20, 0.34, 0.09], [0.54, 0.64, 0.24], grass * 0.9 + patch * 0.3);
+            let green = mix(green, [0.78, 0.72, 0.44], dry * smooth(patch * 2.0 - 0.5));
+            let light = shade(green, 0.66 + 0.56 * grass - 0.10 * depth);
+            let far = mix([0.55, 0.66, 0.36], light, smooth(depth * 4.0 + 0.25));
+            let cell = self.unit * 0.0028;
             let here = speck(self.seed ^ 21, (px / cell) as i32, (py / cell) as i32);
-            if here > 0.994 && patch > 0.45 { mix(far, blossom, 0.7) } else { far }
+            if here > 0.997 && patch > 0.5 { mix(far, blossom, 0.75) } else { far }
         })
+    }
+
+    /// Blades of one of a few sizes, 0 to 1.
+    fn grass(&self, step: u32, px: f32, py: f32) -> f32 {
+        let blade = self.unit * (0.0018 + 0.0016 * step as f32);
+        let seed = self.seed ^ step;
+        let lean = (noise(seed ^ 3, px / blade / 12.0, py / blade / 12.0) - 0.5) * 5.0;
+        fractal(seed, px / blade + lean, py / blade / 5.0, 3)
     }
 }

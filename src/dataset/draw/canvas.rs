@@ -21,7 +21,7 @@ pub(super) enum Shadow {
 }
 
 /// An object at its place.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct Object {
     pub(super) look: Look,
     /// Where its origin lies, in pixels.
@@ -60,17 +60,18 @@ impl Object {
         let frame = Frame::of(self);
         let far = (self.scale * (1.5 + self.warp)) as i32 + 2;
         let (cx, cy) = (self.at[0] as i32, self.at[1] as i32);
-        let mut edges = [i32::MAX, i32::MAX, i32::MIN, i32::MIN];
-        for y in cy - far..cy + far {
-            for x in cx - far..cx + far {
-                if silhouette(&parts, frame.local(x as f32 + 0.5, y as f32 + 0.5)) <= 0.0 {
-                    let [x1, y1, x2, y2] = edges;
-                    edges = [x1.min(x), y1.min(y), x2.max(x + 1), y2.max(y + 1)];
-                }
-            }
-        }
-        let [x1, y1, x2, y2] = edges.map(f64::from);
-        if x1 > x2 { PixelBox::new(0.0, 0.0, 0.0, 0.0) } else { PixelBox::new(x1, y1, x2, y2) }
+        let covers =
+            |x: i32, y: i32| silhouette(&parts, frame.local(x as f32 + 0.5, y as f32 + 0.5)) <= 0.0;
+        let (columns, rows) = (cx - far..cx + far, cy - far..cy + far);
+        let in_row = |y: &i32| columns.clone().any(|x| covers(x, *y));
+        let (Some(top), Some(bottom)) = (rows.clone().find(in_row), rows.rev().find(in_row)) else {
+            return PixelBox::new(0.0, 0.0, 0.0, 0.0);
+        };
+        let in_column = |x: &i32| (top..=bottom).any(|y| covers(*x, y));
+        let left = columns.clone().find(in_column).unwrap_or(cx);
+        let right = columns.rev().find(in_column).unwrap_or(cx);
+        let [x1, y1, x2, y2] = [left, top, right + 1, bottom + 1].map(f64::from);
+        PixelBox::new(x1, y1, x2, y2)
     }
 
     /// This object of another size: its foot stays where it is.
@@ -196,44 +197,14 @@ impl Canvas {
     }
 
     /// Lays an object onto the canvas.
-    pub(super) fn lay(&mut self, object: &Object) {
-        let parts = parts(&object.look);
-        let frame = Frame::of(object);
-        let soft = object.scale * 0.12 + 2.0;
-        let edge = 1.0 + object.blur * object.scale;
-        let [x1, y1, x2, y2] = object.reach(self.size);
-        for y in y1..y2 {
-            for x in x1..x2 {
-                let (px, py) = (x as f32 + 0.5, y as f32 + 0.5);
-                let at = self.index(x as u32, y as u32);
-                let Some(under) = self.pixels.get_mut(at) else { continue };
-                let dark = match object.shadow {
-                    Shadow::None => 0.0,
-                    Shadow::Drop => {
-                        let p = frame.local(px - soft * 0.7, py - soft * 0.9);
-                        let near = silhouette(&parts, p) * object.scale / soft;
-                        0.42 * smooth(0.5 - 0.5 * near)
-                    }
-                    Shadow::Contact => {
-                        let (dx, dy) = (px - object.at[0], py - object.at[1]);
-                        let [half, foot] = object.foot;
-                        let dx = dx / (half * 1.1 + 1.0);
-                        let dy = (dy - foot) / (half * 0.22 + 1.0);
-                        0.5 * smooth(1.0 - (dx * dx + dy * dy).sqrt())
-                    }
-                };
-                if dark > 0.0 {
-                    *under = mix(*under, shade(*under, 0.12), dark);
-                }
-                let p = frame.local(px, py);
-                for part in &parts {
-                    let distance = part.shape.distance(p) * object.scale;
-                    let cover = (0.5 - distance / edge).clamp(0.0, 1.0);
-                    if cover > 0.0 {
-                        let (colour, clear) = ink(object, part, p, distance);
-                        *under = mix(*under, colour, cover * (1.0 - clear));
-                    }
-                }
+    pub(super) fn lay(&mut self, sprite: &Sprite) {
+        let [x1, y1, x2, _] = sprite.area;
+        let wide = (x2 - x1).max(1) as usize;
+        for (row, y) in sprite.pixels.chunks_exact(wide).zip(y1..) {
+            let start = self.index(x1 as u32, y as u32);
+            let Some(under) = self.pixels.get_mut(start..start + wide) else { continue };
+            for (pixel, (keep, add)) in under.iter_mut().zip(row) {
+                *pixel = [0, 1, 2].map(|i| pixel[i] * keep + add[i]);
             }
         }
     }
@@ -254,6 +225,59 @@ impl Canvas {
             }
         }
         RgbImage::from_raw(width, height, bytes).and_then(Picture::from_rgb)
+    }
+}
+
+/// A drawn object: what each pixel keeps of what lies under it, and what it adds.
+#[derive(Debug, Clone)]
+pub(super) struct Sprite {
+    /// Left, top, right, bottom on the canvas.
+    area: [i32; 4],
+    pixels: Vec<(f32, Rgb)>,
+}
+
+impl Sprite {
+    /// Draws an object for a canvas of `size`.
+    pub(super) fn of(object: &Object, size: Size) -> Self {
+        let parts = parts(&object.look);
+        let frame = Frame::of(object);
+        let soft = object.scale * 0.12 + 2.0;
+        let edge = 1.0 + object.blur * object.scale;
+        let area @ [x1, y1, x2, y2] = object.reach(size);
+        let mut pixels = Vec::with_capacity(((x2 - x1) * (y2 - y1)).max(0) as usize);
+        for y in y1..y2 {
+            for x in x1..x2 {
+                let (px, py) = (x as f32 + 0.5, y as f32 + 0.5);
+                let dark = match object.shadow {
+                    Shadow::None => 0.0,
+                    Shadow::Drop => {
+                        let p = frame.local(px - soft * 0.7, py - soft * 0.9);
+                        let near = silhouette(&parts, p) * object.scale / soft;
+                        0.42 * smooth(0.5 - 0.5 * near)
+                    }
+                    Shadow::Contact => {
+                        let [half, foot] = object.foot;
+                        let dx = (px - object.at[0]) / (half * 1.1 + 1.0);
+                        let dy = (py - object.at[1] - foot) / (half * 0.22 + 1.0);
+                        0.5 * smooth(1.0 - (dx * dx + dy * dy).sqrt())
+                    }
+                };
+                let (mut keep, mut add) = (1.0 - 0.88 * dark, [0.0; 3]);
+                let p = frame.local(px, py);
+                for part in &parts {
+                    let distance = part.shape.distance(p) * object.scale;
+                    let cover = (0.5 - distance / edge).clamp(0.0, 1.0);
+                    if cover > 0.0 {
+                        let (colour, clear) = ink(object, part, p, distance);
+                        let cover = cover * (1.0 - clear);
+                        keep *= 1.0 - cover;
+                        add = mix(add, colour, cover);
+                    }
+                }
+                pixels.push((keep, add));
+            }
+        }
+        Self { area, pixels }
     }
 }
 
@@ -283,7 +307,7 @@ fn ink(object: &Object, part: &Part, p: Point, distance: f32) -> (Rgb, f32) {
     let near = (1.0 + distance / rim).clamp(0.0, 1.0);
     let bevel = if near > 0.0 {
         let step = 0.03;
-        let here = part.shape.distance(p);
+        let here = distance / object.scale;
         let gx = (part.shape.distance([p[0] + step, p[1]]) - here) / step;
         let gy = (part.shape.distance([p[0], p[1] + step]) - here) / step;
         -(gx * 0.55 + gy * 0.83) * near * near

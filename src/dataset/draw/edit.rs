@@ -60,6 +60,8 @@ impl Edit {
         random.pick_where(&Material::SUBSTANCES, |material| {
             known.iter().all(|other| {
                 other.material != Some(*material)
+                    && (other.material.is_some()
+                        || !material.colours(look.colour).contains(&other.colour))
                     && contrast(material.mean(look.colour), other.mean()) > 0.36
             })
         })

@@ -108,6 +108,13 @@ pub(super) fn edits(plan: &Plan, seed: u64, index: u64) -> Vec<DrawnEdit> {
     Editor::ALL.into_iter().filter_map(one).collect()
 }
 
+/// True where every mistake can be made in this plan.
+pub(super) fn can_all_err(plan: &Plan, random: &mut Random) -> bool {
+    wrong_object(plan, random).is_some()
+        && wrong_action(plan, random).is_some()
+        && harmed(plan, 2, random).is_some()
+}
+
 fn is_target(slot: &Slot) -> bool {
     slot.role == Role::Target
 }
@@ -196,12 +203,11 @@ fn wrong_action(plan: &Plan, random: &mut Random) -> Option<Vec<Slot>> {
     let mut slots = plan.slots.clone();
     if let Edit::Count { from, to } = plan.edit {
         let room = slots.iter().filter(|s| matches!(s.role, Role::Target | Role::Wanted)).count();
-        let counts: Vec<usize> =
-            (1..=room).filter(|count| *count != to && *count != from).collect();
-        // With nothing between, too few is one fewer than there were, or none.
-        let wrong = random.pick(&counts).unwrap_or(from - 1);
-        let wrong = if wrong == to { 0 } else { wrong };
-        show_count(&mut slots, wrong);
+        let counts: Vec<usize> = match to > from {
+            true => (from + 1..=room).filter(|count| *count != to).collect(),
+            false => (0..from).filter(|count| *count != to).collect(),
+        };
+        show_count(&mut slots, random.pick(&counts)?);
         return Some(slots);
     }
     let removes = random.chance(0.2);
@@ -227,7 +233,12 @@ fn wrong_action(plan: &Plan, random: &mut Random) -> Option<Vec<Slot>> {
                 Edit::Remove => Edit::other_object(&[look], random),
                 Edit::Count { .. } => None,
             };
-            Some((0..40).find_map(|_| propose().filter(visible))?)
+            let proposed = (0..40).find_map(|_| propose().filter(visible));
+            // A material for which there is no third one goes altogether.
+            if !matches!(edit, Edit::Material(_)) && proposed.is_none() {
+                return None;
+            }
+            proposed
         }
     };
     for slot in slots.iter_mut().filter(|slot| is_target(slot)) {
@@ -342,6 +353,8 @@ fn spoil(plan: &Plan, slot: &mut Slot, random: &mut Random) {
 fn elsewhere(plan: &Plan, random: &mut Random) -> Option<deeplook_tools::Picture> {
     let other = plan.elsewhere(random.clone())?;
     let mut slots = other.slots.clone();
-    slots.retain(|slot| !misleads(plan, &slot.object.look));
+    for slot in slots.iter_mut().filter(|slot| misleads(plan, &slot.object.look)) {
+        slot.shown = false;
+    }
     other.draw(&slots, other.finish)
 }

@@ -67,16 +67,17 @@ pub(super) fn board_aspect(letters: usize) -> f32 {
 pub(super) fn lettering(word: &str, half: Point) -> Shape {
     let width = word.chars().count() as f32 * 5.4 - 1.4;
     let unit = (2.0 * half[0] / (width + 1.0)).min(2.0 * half[1] / 7.0);
-    let mut lines = Vec::new();
-    for (at, letter) in word.chars().enumerate() {
+    let half_stroke = 0.46 * unit;
+    let letter = |(at, letter): (usize, char)| {
         let left = at as f32 * 5.4 - width / 2.0;
-        for stroke in strokes(letter) {
-            let place =
-                |&(x, y): &(u8, u8)| [(left + f32::from(x)) * unit, (f32::from(y) - 3.0) * unit];
-            lines.push(Shape::Line(stroke.iter().map(place).collect(), 0.46 * unit));
-        }
-    }
-    Shape::Join(lines)
+        let place =
+            |&(x, y): &(u8, u8)| [(left + f32::from(x)) * unit, (f32::from(y) - 3.0) * unit];
+        let line = |stroke: &Stroke| Shape::Line(stroke.iter().map(place).collect(), half_stroke);
+        let lines = Shape::Join(strokes(letter).iter().map(line).collect());
+        let reach = [2.0 * unit + half_stroke, 3.0 * unit + half_stroke];
+        Shape::Near([(left + 2.0) * unit, 0.0], reach, Box::new(lines))
+    };
+    Shape::Join(word.chars().enumerate().map(letter).collect())
 }
 
 #[cfg(test)]

@@ -3,12 +3,12 @@
 use deeplook_tools::{Picture, PixelBox, Size};
 
 use super::background::{Backdrop, Setting, paint};
-use super::canvas::{Finish, Object, Shadow};
+use super::canvas::{Finish, Object, Shadow, Sprite};
 use super::colour::{Colour, Material, Rgb, contrast};
 use super::letters::WORDS;
 use super::random::Random;
 use super::thing::{Look, Thing, Zone};
-use super::{Edit, Kind};
+use super::{Edit, Kind, editors};
 
 /// What an object is in the scene for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub(super) struct Plan {
     pub(super) backdrop: Backdrop,
     pub(super) finish: Finish,
     pub(super) slots: Vec<Slot>,
+    /// The slots' objects, drawn.
+    sprites: Vec<Sprite>,
 }
 
 impl Plan {
@@ -75,8 +77,20 @@ impl Plan {
             grain: random.range(0.9, 2.0),
             seed: random.seed(),
         };
-        let (edit, slots) = (0..60).find_map(|_| layout(kind, several, &backdrop, &mut random))?;
-        Some(Self { kind, edit, setting, backdrop, finish, slots })
+        let (edit, slots, sprites) = (Edit::Remove, Vec::new(), Vec::new());
+        let mut plan = Self { kind, edit, setting, backdrop, finish, slots, sprites };
+        for _ in 0..80 {
+            let Some((edit, slots)) = layout(kind, several, &plan.backdrop, &mut random) else {
+                continue;
+            };
+            (plan.edit, plan.slots) = (edit, slots);
+            if editors::can_all_err(&plan, &mut random) {
+                let sprite = |slot: &Slot| Sprite::of(&slot.object, size);
+                plan.sprites = plan.slots.iter().map(sprite).collect();
+                return Some(plan);
+            }
+        }
+        None
     }
 
     /// The annotated objects.
@@ -92,8 +106,12 @@ impl Plan {
     /// Draws the scene with these objects.
     pub(super) fn draw(&self, slots: &[Slot], finish: Finish) -> Option<Picture> {
         let mut canvas = self.backdrop.canvas.clone();
-        for slot in slots.iter().filter(|slot| slot.shown) {
-            canvas.lay(&slot.object);
+        for (at, slot) in slots.iter().enumerate().filter(|(_, slot)| slot.shown) {
+            let drawn = self.sprites.get(at).filter(|_| self.slots[at].object == slot.object);
+            match drawn {
+                Some(sprite) => canvas.lay(sprite),
+                None => canvas.lay(&Sprite::of(&slot.object, canvas.size)),
+            }
         }
         canvas.finish(finish)
     }
@@ -165,7 +183,11 @@ fn layout(
     let edit = Edit::asked(kind, target, count, random)?;
     let after = edit.applied(target);
     let area = part(random, target_areas(kind, &target, several), 1.5);
-    let wanted = if let Edit::Count { from, to } = edit { to.saturating_sub(from) } else { 0 };
+    let wanted = match edit {
+        // One more, so that there can be one too many.
+        Edit::Count { from, to } if to > from => to - from + 1,
+        _ => 0,
+    };
     let results: Vec<Look> = after.into_iter().collect();
     for number in 0..count + wanted {
         let role = if number < count { Role::Target } else { Role::Wanted };
@@ -289,7 +311,7 @@ impl Floor<'_> {
         let probe = Object {
             look,
             at: [0.5, 0.5],
-            scale: 100.0,
+            scale: 50.0,
             angle: random.range(-lean, lean),
             warp: 0.0,
             blur: 0.0,
@@ -298,7 +320,7 @@ impl Floor<'_> {
             seed: random.seed(),
         };
         let pixels = f64::from(area) * width * height;
-        let scale = 100.0 * (pixels / probe.bounds().area()).sqrt() as f32;
+        let scale = 50.0 * (pixels / probe.bounds().area()).sqrt() as f32;
         let object = Object { scale, ..probe }.on_its_foot();
         let bounds = object.bounds();
         let footprint = later

@@ -20,6 +20,8 @@ pub(super) enum Shape {
     Cut(Box<Shape>, Box<Shape>),
     /// What any of them covers.
     Join(Vec<Shape>),
+    /// A costly outline and a box around it (centre, half sides): from afar the box will do.
+    Near(Point, Point, Box<Shape>),
 }
 
 impl Shape {
@@ -56,6 +58,10 @@ impl Shape {
             }
             Self::Ring([cx, cy], radius, half) => {
                 (length(p[0] - cx, p[1] - cy) - radius).abs() - half
+            }
+            Self::Near(centre, half, shape) => {
+                let afar = Self::Block(*centre, *half, 0.0).distance(p);
+                if afar > 0.15 { afar } else { shape.distance(p) }
             }
             Self::Cut(shape, hole) => shape.distance(p).max(-hole.distance(p)),
             Self::Join(shapes) => shapes.iter().map(|s| s.distance(p)).fold(f32::MAX, f32::min),
