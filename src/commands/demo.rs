@@ -116,5 +116,8 @@ fn show_case(out: &Path, index: usize) -> anyhow::Result<ShownCase> {
 fn render(cases: &[ShownCase]) -> anyhow::Result<String> {
     let mut templates = minijinja::Environment::new();
     templates.add_template("demo.html", include_str!("demo.html"))?;
-    Ok(templates.get_template("demo.html")?.render(minijinja::context! { cases, mark => MARK })?)
+    Ok(templates.get_template("demo.html")?.render(minijinja::context! {
+        cases => minijinja::value::Serde(cases),
+        mark => MARK,
+    })?)
 }
