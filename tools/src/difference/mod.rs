@@ -98,9 +98,9 @@ pub fn compare(
     let (width, height) = (size.width as usize, size.height as usize);
     let source = Frame::of(first, size);
     let edited = Frame::of(second, size);
-    let (levels, edited_levels) = rayon::join(|| pyramid(&source.luma), || pyramid(&edited.luma));
+    let (mut levels, edited_levels) = rayon::join(|| pyramid(&source.luma), || pyramid(&edited.luma));
     let (registration, found) =
-        Registration::of_levels(first.size(), second.size(), &levels, &edited_levels);
+        Registration::of_levels(first.size(), second.size(), &mut levels, &edited_levels);
     let flow = if registration.is_reliable() {
         Flow::estimate(&levels, &edited_levels, (width, height), &found)
     } else {
