@@ -259,9 +259,8 @@ impl<'a> Search<'a> {
                 gradients.add((gx.abs() + gy.abs()) * 0.5);
             }
         }
-        let xs: Vec<f32> = (0..plane.width)
-            .map(|x| ((x as f64 + 0.5) / first.extent.0 - 0.5) as f32)
-            .collect();
+        let xs: Vec<f32> =
+            (0..plane.width).map(|x| ((x as f64 + 0.5) / first.extent.0 - 0.5) as f32).collect();
         let squares = xs.iter().map(|x| x * x).collect();
         Self {
             first,
@@ -321,7 +320,13 @@ impl<'a> Search<'a> {
         let mut valid: Vec<Vec<f32>> = vec![vec![0.0; width]; 3];
         let mut work = Work::new(width);
         let warp = |y: isize, warped: &mut [f32], valid: &mut [f32]| {
-            self.warp_row(found, second, y.clamp(0, first.height as isize - 1) as usize, warped, valid);
+            self.warp_row(
+                found,
+                second,
+                y.clamp(0, first.height as isize - 1) as usize,
+                warped,
+                valid,
+            );
         };
         let y0 = rows.start as isize;
         warp(y0 - 1, &mut warped[0], &mut valid[0]);
@@ -354,7 +359,14 @@ impl<'a> Search<'a> {
         sums
     }
 
-    fn warp_row(&self, found: &Found, second: &Plane, y: usize, out: &mut [f32], valid: &mut [f32]) {
+    fn warp_row(
+        &self,
+        found: &Found,
+        second: &Plane,
+        y: usize,
+        out: &mut [f32],
+        valid: &mut [f32],
+    ) {
         let (w, h) = self.first.extent;
         let point = |x: f64| {
             let at = ((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5);

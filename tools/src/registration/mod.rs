@@ -131,13 +131,8 @@ impl Registration {
         let (w, h) = (f64::from(self.second.width), f64::from(self.second.height));
         let visible = self.visible();
         let (fw, fh) = (f64::from(self.first.width), f64::from(self.first.height));
-        let cut = [
-            visible.x1 / fw,
-            visible.y1 / fh,
-            1.0 - visible.x2 / fw,
-            1.0 - visible.y2 / fh,
-        ]
-        .map(|part| if part > CUT { part } else { 0.0 });
+        let cut = [visible.x1 / fw, visible.y1 / fh, 1.0 - visible.x2 / fw, 1.0 - visible.y2 / fh]
+            .map(|part| if part > CUT { part } else { 0.0 });
         let radians = (p[4] * h / w - p[2] * w / h) / 2.0;
         Compensation {
             cut: cut.iter().any(|&part| part > 0.0).then_some(cut),
