@@ -29,10 +29,8 @@ pub(crate) struct Measure {
 pub(crate) fn measure(alike: &Alike, mask: &Plane, settings: &Settings) -> Measure {
     let [r, g, b] = &alike.residual;
     let raw = r.map_rows(|y, out| length(r.row(y), g.row(y), b.row(y), mask.row(y), out));
-    let (own, their) = rayon::join(
-        || steepness(&luma(&alike.first)),
-        || steepness(&luma(&alike.second)),
-    );
+    let (own, their) =
+        rayon::join(|| steepness(&luma(&alike.first)), || steepness(&luma(&alike.second)));
     // The smaller of both: the new edge of an edit must not excuse itself.
     let texture = own
         .map_rows(|y, out| {
@@ -49,7 +47,12 @@ pub(crate) fn measure(alike: &Alike, mask: &Plane, settings: &Settings) -> Measu
     });
     let (difference, z) =
         rayon::join(|| raw.blurred(settings.pooling), || z.blurred(settings.pooling));
-    Measure { difference, z, noise: noise.table.first().copied().unwrap_or(0.0), steepness: [own, their] }
+    Measure {
+        difference,
+        z,
+        noise: noise.table.first().copied().unwrap_or(0.0),
+        steepness: [own, their],
+    }
 }
 
 #[multiversion(targets("x86_64+avx2"))]

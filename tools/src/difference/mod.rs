@@ -6,9 +6,10 @@ mod radiometry;
 mod regions;
 mod report;
 mod settings;
+mod tool;
 
-pub use report::{DifferenceArgs, LocalizeDifferences};
 pub use settings::Settings;
+pub use tool::{DifferenceArgs, LocalizeDifferences};
 
 use self::measure::Measure;
 use self::radiometry::Alike;
@@ -98,9 +99,10 @@ pub fn compare(
     let (width, height) = (size.width as usize, size.height as usize);
     let source = Frame::of(first, size);
     let edited = Frame::of(second, size);
-    let (levels, edited_levels) = rayon::join(|| pyramid(&source.luma), || pyramid(&edited.luma));
+    let (mut levels, edited_levels) =
+        rayon::join(|| pyramid(&source.luma), || pyramid(&edited.luma));
     let (registration, found) =
-        Registration::of_levels(first.size(), second.size(), &levels, &edited_levels);
+        Registration::of_levels(first.size(), second.size(), &mut levels, &edited_levels);
     let flow = if registration.is_reliable() {
         Flow::estimate(&levels, &edited_levels, (width, height), &found)
     } else {
@@ -188,7 +190,8 @@ fn region(
                 sums[0][c] += f64::from(alike.first[c].data[at]);
                 sums[1][c] += f64::from(alike.second[c].data[at]);
             }
-            structure += f64::from((measure.steepness[0].data[at] - measure.steepness[1].data[at]).abs());
+            structure +=
+                f64::from((measure.steepness[0].data[at] - measure.steepness[1].data[at]).abs());
             count += 1.0;
         }
     }

@@ -4,7 +4,8 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::settings::Settings;
-use crate::registration::plane::{BAND, Plane};
+use crate::registration::plane::Plane;
+use crate::registration::relighting::Relighting;
 
 /// Values beyond these are clipped and tell nothing about the curve.
 const USABLE: std::ops::RangeInclusive<f32> = 2.0..=253.0;
@@ -16,10 +17,6 @@ const TONE_RIDGE: f64 = 0.02;
 const BLURS: [f32; 9] = [0.0, 0.4, 0.6, 0.8, 1.0, 1.25, 1.5, 1.8, 2.2];
 /// A blur must lower the residual by this factor to be believed.
 const BLUR_GAIN: f64 = 0.995;
-/// Residuals that relighting explains: wide at first, then narrow.
-const RELIGHT_SCALES: [f32; 3] = [24.0, 8.0, 8.0];
-/// Brightness squared that counts as evidence of no relighting: dark places tell little.
-const RELIGHT_RIDGE: f32 = 30.0;
 /// Quarter-size pixels per cell of the relighting field.
 const RELIGHT_CELL: usize = 4;
 
@@ -157,19 +154,16 @@ pub(crate) fn alike(
     let their = (blur.min(0.0).powi(2) + base * base).sqrt();
     let first: Vec<Plane> = toned.iter().map(|p| p.blurred(own)).collect();
     let second: Vec<Plane> = second.iter().map(|p| p.blurred(their)).collect();
-    let gain = relight(&first, &second, &small_mask, settings);
+    let small = |planes: &[Plane]| planes.par_iter().map(quarter).collect::<Vec<Plane>>();
+    let long = mask.width.max(mask.height) as f32;
+    let sigma = settings.relighting * long / 4.0;
+    let light =
+        Relighting::estimate(&small(&first), &small(&second), &small_mask, RELIGHT_CELL, sigma);
+    let first: Vec<Plane> = (0..3).map(|c| light.apply(c, &first[c], 4.0)).collect();
     let residual: Vec<Plane> = (0..3)
-        .map(|c| {
-            let columns = CellColumns::new(first[c].width, 4 * RELIGHT_CELL, gain[c].width);
-            first[c].map_rows(|y, out| {
-                let mut q = vec![0.0; out.len()];
-                columns.row(&gain[c], y, 4 * RELIGHT_CELL, &mut q);
-                subtract(first[c].row(y), second[c].row(y), &q, out);
-            })
-        })
+        .map(|c| first[c].map_rows(|y, out| subtract(first[c].row(y), second[c].row(y), out)))
         .collect();
-    let relighting =
-        gain.iter().flat_map(|g| &g.data).fold(0.0f32, |most, v| v.abs().max(most));
+    let relighting = light.reach();
     Alike {
         first: three(first),
         second: three(second),
@@ -197,9 +191,9 @@ fn apply_curve(curve: &Curve, row: &[f32], out: &mut [f32]) {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn subtract(first: &[f32], second: &[f32], gain: &[f32], out: &mut [f32]) {
-    for (((out, a), b), q) in out.iter_mut().zip(first).zip(second).zip(gain) {
-        *out = b - a - q * a;
+fn subtract(first: &[f32], second: &[f32], out: &mut [f32]) {
+    for ((out, a), b) in out.iter_mut().zip(first).zip(second) {
+        *out = b - a;
     }
 }
 
@@ -268,91 +262,5 @@ impl Strips {
             count += f64::from(seen);
         }
         sum / count
-    }
-}
-
-/// The gain of each channel that varies smoothly over the picture, one value per cell.
-fn relight(first: &[Plane], second: &[Plane], mask: &Plane, settings: &Settings) -> Vec<Plane> {
-    let quarter = |planes: &[Plane]| -> Vec<Plane> {
-        planes.par_iter().map(|p| p.halved().halved()).collect()
-    };
-    let (a, b) = (quarter(first), quarter(second));
-    let (width, height) = (mask.width, mask.height);
-    let (cols, rows) = (width.div_ceil(RELIGHT_CELL), height.div_ceil(RELIGHT_CELL));
-    let long = first[0].width.max(first[0].height) as f32;
-    let sigma = settings.relighting * long / (4 * RELIGHT_CELL) as f32;
-    let columns = CellColumns::new(width, RELIGHT_CELL, cols);
-    let mut gain: Vec<Plane> = (0..3).map(|_| Plane::new(cols, rows)).collect();
-    for scale in RELIGHT_SCALES {
-        let soft = 1.0 / (3.0 * scale * scale);
-        let mut weights = Plane::new(width, height);
-        weights.data.par_chunks_mut(width * BAND).enumerate().for_each(|(band, out)| {
-            let mut q = vec![0.0; width];
-            for (i, out) in out.chunks_exact_mut(width).enumerate() {
-                let y = band * BAND + i;
-                for c in 0..3 {
-                    columns.row(&gain[c], y, RELIGHT_CELL, &mut q);
-                    for x in 0..width {
-                        let at = y * width + x;
-                        let r = b[c].data[at] - a[c].data[at] * (1.0 + q[x]);
-                        out[x] += r * r;
-                    }
-                }
-                for (out, m) in out.iter_mut().zip(mask.row(y)) {
-                    let w = 1.0 / (1.0 + *out * soft);
-                    *out = m * w * w;
-                }
-            }
-        });
-        gain = (0..3)
-            .into_par_iter()
-            .map(|c| {
-                let (mut ra, mut aa) = (Plane::new(cols, rows), Plane::new(cols, rows));
-                let area = (RELIGHT_CELL * RELIGHT_CELL) as f32;
-                for y in 0..height {
-                    for x in 0..width {
-                        let at = y * width + x;
-                        let (w, a, b) = (weights.data[at], a[c].data[at], b[c].data[at]);
-                        let cell = y / RELIGHT_CELL * cols + x / RELIGHT_CELL;
-                        ra.data[cell] += w * (b - a) * a / area;
-                        aa.data[cell] += w * a * a / area;
-                    }
-                }
-                let (ra, aa) = (ra.blurred(sigma), aa.blurred(sigma));
-                let mut gain = ra;
-                for (g, aa) in gain.data.iter_mut().zip(&aa.data) {
-                    *g /= aa + RELIGHT_RIDGE;
-                }
-                gain
-            })
-            .collect();
-    }
-    gain
-}
-
-/// Where each pixel of a row lies between cells.
-struct CellColumns(Vec<(u32, f32)>);
-
-impl CellColumns {
-    fn new(width: usize, cell: usize, cells: usize) -> Self {
-        let place = |x: usize| {
-            let at = ((x as f32 + 0.5) / cell as f32 - 0.5).clamp(0.0, (cells - 1) as f32);
-            let index = (at as usize).min(cells.saturating_sub(2));
-            (index as u32, at - index as f32)
-        };
-        Self((0..width).map(place).collect())
-    }
-
-    /// The values of a field at the pixels of the row `y`.
-    fn row(&self, field: &Plane, y: usize, cell: usize, out: &mut [f32]) {
-        let at = ((y as f32 + 0.5) / cell as f32 - 0.5).clamp(0.0, (field.height - 1) as f32);
-        let (above, below) = (field.row(at as usize), field.row_clamped(at as isize + 1));
-        let t = at - (at as usize) as f32;
-        let blend: Vec<f32> = above.iter().zip(below).map(|(a, b)| a + (b - a) * t).collect();
-        let last = blend.len() - 1;
-        for (out, &(i, t)) in out.iter_mut().zip(&self.0) {
-            let (a, b) = (blend[i as usize], blend[(i as usize + 1).min(last)]);
-            *out = a + (b - a) * t;
-        }
     }
 }

@@ -94,7 +94,13 @@ impl Flow {
     }
 
     /// The moves of a row: of the pixels at `(x + ½)·scale − ½` for each `x`, at `y` likewise.
-    pub(crate) fn row(field: &Plane, columns: &Columns, y: f32, blend: &mut Vec<f32>, out: &mut [f32]) {
+    pub(crate) fn row(
+        field: &Plane,
+        columns: &Columns,
+        y: f32,
+        blend: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
         let y = (y / CELL as f32 - 0.5).clamp(0.0, (field.height - 1) as f32);
         let (y0, t) = (y as usize, y - (y as usize) as f32);
         let (a, b) = (field.row(y0), field.row((y0 + 1).min(field.height - 1)));
@@ -278,7 +284,14 @@ impl Search<'_> {
     }
 
     /// A row of the second picture, where the field says that it lies.
-    fn warp(&self, flow: &Flow, columns: &Columns, y: usize, lookup: &mut Lookup, out: &mut Warped) {
+    fn warp(
+        &self,
+        flow: &Flow,
+        columns: &Columns,
+        y: usize,
+        lookup: &mut Lookup,
+        out: &mut Warped,
+    ) {
         let scale = self.first.scale as f32;
         let second = &self.second.plane;
         let at = (y as f32 + 0.5) * scale;
@@ -344,8 +357,7 @@ fn add_moments(
     let (xx, xy, yy, xr, yr) =
         (&mut xx[..n], &mut xy[..n], &mut yy[..n], &mut xr[..n], &mut yr[..n]);
     let (one, sx, sy, sr) = (&mut one[..n], &mut sx[..n], &mut sy[..n], &mut sr[..n]);
-    let (up, value, down) =
-        (&warped[0].value[..n], &warped[1].value[..n], &warped[2].value[..n]);
+    let (up, value, down) = (&warped[0].value[..n], &warped[1].value[..n], &warped[2].value[..n]);
     let (valid, bias) = (&warped[1].valid[..n], &warped[1].bias[..n]);
     let (above, below, residual) = (&above[..n], &below[..n], &mut residual[..n]);
     let soft = 1.0 / (SOFT * SOFT * sigma * sigma);

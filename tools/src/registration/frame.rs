@@ -154,7 +154,9 @@ mod tests {
 
     #[test]
     fn weights_sum_to_the_whole() {
-        for (from, to) in [(1, 1), (1, 7), (7, 1), (5, 5), (100, 33), (33, 100), (5000, 3), (3840, 768)] {
+        for (from, to) in
+            [(1, 1), (1, 7), (7, 1), (5, 5), (100, 33), (33, 100), (5000, 3), (3840, 768)]
+        {
             let taps = Taps::new(from, to);
             for i in 0..to {
                 assert_eq!(taps.weights(i).iter().map(|&w| u32::from(w)).sum::<u32>(), FULL);

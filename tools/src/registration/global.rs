@@ -5,6 +5,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::plane::{Histogram, Plane};
+use super::relighting::Relighting;
 
 /// The coarsest level's long side is about this.
 const COARSEST: usize = 48;
@@ -30,9 +31,15 @@ const LEAST_OVERLAP: f64 = 0.2;
 const DAMPING: f64 = 1e-3;
 /// Pull of scale and shear toward none, of the mean diagonal.
 const PULL: f64 = 5e-4;
+/// Pull toward no shear, likewise: editors turn pictures, they do not shear them.
+const SHEAR_PULL: f64 = 0.1;
 /// The longest step of a parameter, and the shortest in pixels that is worth another.
 const LONGEST_STEP: f64 = 0.04;
 const SHORTEST_STEP: f64 = 0.01;
+
+/// Pixels of the frame per cell of the lighting, and σ of its windows as a part of the long side.
+const LIGHT_CELL: usize = 16;
+const LIGHT_WINDOW: f32 = 0.058;
 
 /// An affine map between frames: a point `(X, Y)`, both from −½ to ½, of the first lies at
 /// `(X + p0 + p1·X + p2·Y, Y + p3 + p4·X + p5·Y)` in the second.
@@ -134,18 +141,20 @@ impl Free {
 }
 
 /// Finds how the second frame lies on the first, from their pyramids (the finest level first).
-pub(crate) fn register(first: &[Level], second: &[Level]) -> Found {
+///
+/// On the way the finer levels of the first get the tone and the lighting of the second: a light
+/// that varies over the picture would otherwise be mistaken for a move.
+pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
     let count = first.len().min(second.len());
     // The role of a level is by its distance from the coarsest.
-    let role = |level: usize| (count - 1 - level).min(3);
-    let run = |level: usize, kinds: &[usize], mut found: Found| {
-        let (a, b) = (&first[level], &second[level]);
-        let search = Search::new(a, b, SIGMA_FLOOR[role(level)]);
+    let run = |first: &[Level], level: usize, kinds: &[usize], mut found: Found| {
+        let role = (count - 1 - level).min(3);
+        let search = Search::new(&first[level], &second[level], SIGMA_FLOOR[role]);
         for &kind in kinds {
             let free = [Free::Shift, Free::Scale, Free::All][kind];
-            found = search.iterate(found, free, ITERATIONS[role(level)][kind]);
+            found = search.iterate(found, free, ITERATIONS[role][kind]);
         }
-        (found, search)
+        found
     };
     // The two coarsest levels, from each start.
     let coarse = count.saturating_sub(2)..count;
@@ -160,7 +169,7 @@ pub(crate) fn register(first: &[Level], second: &[Level]) -> Found {
             overlap: 0.0,
         };
         for level in coarse.clone().rev() {
-            found = run(level, &[0, 1], found).0;
+            found = run(first, level, &[0, 1], found);
         }
         found
     };
@@ -177,10 +186,41 @@ pub(crate) fn register(first: &[Level], second: &[Level]) -> Found {
     if best.overlap < LEAST_OVERLAP {
         best.affine = Affine::IDENTITY;
     }
+    relight(first, second, coarse.start, &mut best);
     for level in (0..coarse.start).rev() {
-        best = run(level, &[1, 2], best).0;
+        best = run(first, level, &[1, 2], best);
+    }
+    if coarse.start > 0 {
+        relight(first, second, coarse.start - 1, &mut best);
     }
     best
+}
+
+/// Gives the first picture the tone and the lighting of the second, as they are seen on `level`.
+fn relight(first: &mut [Level], second: &[Level], level: usize, found: &mut Found) {
+    let (own, their) = (&first[level], &second[level]);
+    let search = Search::new(own, their, 1.0);
+    let (width, height) = (own.plane.width, own.plane.height);
+    let (mut warped, mut mask) = (Plane::new(width, height), Plane::new(width, height));
+    let rows = warped.data.chunks_exact_mut(width).zip(mask.data.chunks_exact_mut(width));
+    for (y, (warped, mask)) in rows.enumerate() {
+        search.warp_row(found, &their.plane, y, warped, mask);
+    }
+    let toned = |plane: &Plane| {
+        let mut toned = plane.clone();
+        toned.data.iter_mut().for_each(|v| *v = *v * found.gain + found.bias);
+        toned
+    };
+    let scale = own.scale as f32;
+    let long = own.extent.0.max(own.extent.1) as f32;
+    let cell = (LIGHT_CELL / own.scale).max(1);
+    let light =
+        Relighting::estimate(&[toned(&own.plane)], &[warped], &mask, cell, LIGHT_WINDOW * long);
+    for level in first.iter_mut() {
+        level.plane = light.apply(0, &toned(&level.plane), scale / level.scale as f32);
+    }
+    found.gain = 1.0;
+    found.bias = 0.0;
 }
 
 /// Mean length of the gradient, in grey levels per pixel.
@@ -219,9 +259,8 @@ impl<'a> Search<'a> {
                 gradients.add((gx.abs() + gy.abs()) * 0.5);
             }
         }
-        let xs: Vec<f32> = (0..plane.width)
-            .map(|x| ((x as f64 + 0.5) / first.extent.0 - 0.5) as f32)
-            .collect();
+        let xs: Vec<f32> =
+            (0..plane.width).map(|x| ((x as f64 + 0.5) / first.extent.0 - 0.5) as f32).collect();
         let squares = xs.iter().map(|x| x * x).collect();
         Self {
             first,
@@ -281,7 +320,13 @@ impl<'a> Search<'a> {
         let mut valid: Vec<Vec<f32>> = vec![vec![0.0; width]; 3];
         let mut work = Work::new(width);
         let warp = |y: isize, warped: &mut [f32], valid: &mut [f32]| {
-            self.warp_row(found, second, y.clamp(0, first.height as isize - 1) as usize, warped, valid);
+            self.warp_row(
+                found,
+                second,
+                y.clamp(0, first.height as isize - 1) as usize,
+                warped,
+                valid,
+            );
         };
         let y0 = rows.start as isize;
         warp(y0 - 1, &mut warped[0], &mut valid[0]);
@@ -314,7 +359,14 @@ impl<'a> Search<'a> {
         sums
     }
 
-    fn warp_row(&self, found: &Found, second: &Plane, y: usize, out: &mut [f32], valid: &mut [f32]) {
+    fn warp_row(
+        &self,
+        found: &Found,
+        second: &Plane,
+        y: usize,
+        out: &mut [f32],
+        valid: &mut [f32],
+    ) {
         let (w, h) = self.first.extent;
         let point = |x: f64| {
             let at = ((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5);
@@ -565,6 +617,15 @@ impl Sums {
         for i in [1, 2, 4, 5] {
             matrix[i][i] += PULL * mean;
             right[i] -= PULL * mean * affine.0[i];
+        }
+        // The slopes across and down, in pixels per pixel: opposite for a turn, alike for a shear.
+        let slopes = [(2, w / h), (4, h / w)];
+        let shear: f64 = slopes.iter().map(|&(i, slope)| slope * affine.0[i]).sum();
+        for (i, a) in slopes {
+            for (j, b) in slopes {
+                matrix[i][j] += SHEAR_PULL * mean * a * b;
+            }
+            right[i] -= SHEAR_PULL * mean * a * shear;
         }
         for (i, row) in matrix.iter_mut().enumerate() {
             row[i] += DAMPING * row[i] + 1e-9 * mean;

@@ -7,6 +7,7 @@ pub(crate) mod flow;
 pub(crate) mod frame;
 pub(crate) mod global;
 pub(crate) mod plane;
+pub(crate) mod relighting;
 pub(crate) mod warp;
 
 use serde::Serialize;
@@ -52,11 +53,11 @@ impl Registration {
     /// Estimates it from the two pictures.
     pub fn estimate(first: &Picture, second: &Picture) -> Self {
         let size = frame_size(first.size(), second.size(), FRAME);
-        let (a, b) = rayon::join(
+        let (mut a, b) = rayon::join(
             || pyramid(&Frame::of(first, size).luma),
             || pyramid(&Frame::of(second, size).luma),
         );
-        Self::of_levels(first.size(), second.size(), &a, &b).0
+        Self::of_levels(first.size(), second.size(), &mut a, &b).0
     }
 
     /// The pictures as they are: boxes are mapped proportionally.
@@ -78,7 +79,7 @@ impl Registration {
     pub(crate) fn of_levels(
         first: Size,
         second: Size,
-        first_levels: &[Level],
+        first_levels: &mut [Level],
         second_levels: &[Level],
     ) -> (Self, Found) {
         let mut found = register(first_levels, second_levels);
@@ -130,13 +131,8 @@ impl Registration {
         let (w, h) = (f64::from(self.second.width), f64::from(self.second.height));
         let visible = self.visible();
         let (fw, fh) = (f64::from(self.first.width), f64::from(self.first.height));
-        let cut = [
-            visible.x1 / fw,
-            visible.y1 / fh,
-            1.0 - visible.x2 / fw,
-            1.0 - visible.y2 / fh,
-        ]
-        .map(|part| if part > CUT { part } else { 0.0 });
+        let cut = [visible.x1 / fw, visible.y1 / fh, 1.0 - visible.x2 / fw, 1.0 - visible.y2 / fh]
+            .map(|part| if part > CUT { part } else { 0.0 });
         let radians = (p[4] * h / w - p[2] * w / h) / 2.0;
         Compensation {
             cut: cut.iter().any(|&part| part > 0.0).then_some(cut),
