@@ -109,6 +109,8 @@ def figures(count):
     regions = count["true"] + count["false"]
     every = regions + count["ignored"]
     return {
+        "edits": count["edits"],
+        "found": count["found"],
         **count,
         "recall": count["found"] / count["edits"] if count["edits"] else None,
         "precision": count["true"] / regions if regions else None,
