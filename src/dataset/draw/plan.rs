@@ -80,7 +80,7 @@ impl Plan {
         let backdrop = paint(setting, size, &mut random);
         let finish = Finish {
             vignette: random.range(0.10, 0.32),
-            grain: random.range(0.9, 2.0),
+            grain: random.range(0.6, 1.4),
             seed: random.seed(),
         };
         let (edit, slots, sprites) = (Edit::Remove, Vec::new(), Vec::new());
