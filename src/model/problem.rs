@@ -159,7 +159,7 @@ fn remedy(peer: &Peer, status: u16, said: &Said, text: &str, wait: Option<Durati
     if status == 402 || said.has(QUOTA) {
         return refused("add credit or raise the limit of the account, or use another key");
     }
-    if status < 500 && said.has(CONTEXT) {
+    if matches!(status, 0 | 400 | 413 | 422) && said.has(CONTEXT) {
         return refused(
             "the conversation does not fit into the model's context: allow fewer turns or smaller \
              pictures, or give the server a longer context",
@@ -279,7 +279,9 @@ impl Said {
                 .find_map(|path| inner.pointer(path)?.as_str().map(str::to_owned))
                 .unwrap_or_else(|| inner.to_string()),
         };
-        Self { message, all: json.to_string().to_lowercase() }
+        // Some servers repeat the whole request; its words are not theirs.
+        let all: String = json.to_string().chars().take(4000).collect();
+        Self { message, all: all.to_lowercase() }
     }
 
     /// Proxies answer with pages for people: their text without the markup.

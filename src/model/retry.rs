@@ -93,8 +93,12 @@ impl RetryPolicy {
             Remedy::Wait(_) if number >= self.max_attempts => {
                 Err(ModelError::Server(format!("{text} (asked {times}); try again later")))
             }
-            // Never earlier than asked, but not all at the same moment.
-            Remedy::Wait(Some(asked)) => Ok(*asked + own.min(*asked / 4)),
+            // Never earlier than asked, but not all at the same moment. "At once" is not believed:
+            // the next attempt would fail like this one.
+            Remedy::Wait(Some(asked)) if *asked >= self.base_delay => {
+                Ok(*asked + own.min(*asked / 4))
+            }
+            Remedy::Wait(Some(asked)) => Ok(own.max(*asked)),
             Remedy::Wait(None) | Remedy::Reask(_) => Ok(own),
         }
     }
@@ -156,6 +160,8 @@ mod tests {
         let policy = RetryPolicy::default();
         let wait = waits(&policy, Remedy::Wait(Some(Duration::from_secs(8))), 1);
         assert!((8000..=10_000).contains(wait[0].as_ref().unwrap()), "{wait:?}");
+        let wait = waits(&policy, Remedy::Wait(Some(Duration::ZERO)), 3);
+        assert!((2000..=4000).contains(wait[2].as_ref().unwrap()), "{wait:?}");
         let wait = waits(&policy, Remedy::Wait(Some(Duration::from_secs(3600))), 1);
         assert!(wait[0].as_ref().unwrap_err().contains("3600 s"), "{wait:?}");
     }

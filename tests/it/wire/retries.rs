@@ -162,11 +162,13 @@ fn empty_replies_are_asked_for_again_only_three_times() {
 
 #[test]
 fn a_server_that_hangs_is_left() {
-    let script = vec![Step::Hang(Duration::from_secs(5)), good()];
-    let asked =
-        ask_with(script, &hello(), |settings| settings.timeout = Duration::from_millis(300));
-    asked.reply();
-    assert!(asked.failures[0].error.contains("within 0.3 s"), "{:?}", asked.failures);
+    for step in [Step::Hang(Duration::from_secs(5)), Step::Stall(Duration::from_secs(5))] {
+        let asked = ask_with(vec![step, good()], &hello(), |settings| {
+            settings.timeout = Duration::from_millis(500);
+        });
+        asked.reply();
+        assert!(asked.failures[0].error.contains("within 0.5 s"), "{:?}", asked.failures);
+    }
 
     let script = vec![Step::Hang(Duration::from_secs(5))];
     let asked =

@@ -17,6 +17,8 @@ pub(crate) enum Step {
     Truncated(String),
     /// The connection is reset before the request is read.
     Reset,
+    /// The beginning of a response, and then nothing for this long.
+    Stall(Duration),
     /// Nothing comes for this long.
     Hang(Duration),
 }
@@ -131,6 +133,10 @@ fn serve(stream: TcpStream, step: Step, seen: &Mutex<Vec<Arrived>>) -> std::io::
         Step::Truncated(body) => {
             let promised = body.len() + 1000;
             write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: {promised}\r\n\r\n{body}")?;
+        }
+        Step::Stall(time) => {
+            write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{{\"choices\": [")?;
+            thread::sleep(time);
         }
         Step::Reset => {}
         Step::Hang(time) => thread::sleep(time),
