@@ -1,8 +1,9 @@
 //! Writing files so that nobody ever sees half of one.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::Context as _;
 
@@ -13,20 +14,26 @@ pub(crate) fn create_folder(path: &Path) -> anyhow::Result<()> {
 
 /// Writes a whole file beside its place and then moves it there.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
+    replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
+}
+
+/// The same with the plain error.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path);
     let write = || {
         let mut file = fs::File::create(&beside)?;
         file.write_all(bytes)?;
         fs::rename(&beside, path)
     };
-    write()
-        .inspect_err(|_| drop(fs::remove_file(&beside)))
-        .with_context(|| format!("cannot write {}", path.display()))
+    write().inspect_err(|_| drop(fs::remove_file(&beside)))
 }
 
 fn beside(path: &Path) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.{}.part", std::process::id()))
+    // Two threads may write the same blob at the same time.
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    path.with_file_name(format!(".{name}.{}-{number}.part", std::process::id()))
 }
 
 /// A name for a file: lower-case letters, digits and dashes only, whatever was in `text`.

@@ -2,11 +2,14 @@
 //!
 //! The tools that a judge looks through live in [`deeplook_tools`], re-exported here as [`tools`].
 
+pub mod case;
 pub mod cli;
 pub mod commands;
+pub mod dataset;
 mod files;
 pub mod hash;
 pub mod message;
 pub mod model;
+pub mod verdict;
 
 pub use deeplook_tools as tools;

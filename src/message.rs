@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use deeplook_tools::{Size, ToolSpec};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::hash::Hash;
 
@@ -147,6 +147,45 @@ pub struct Request {
     /// In which form. In the tags dialect the prompt itself tells of the tools, and none are
     /// declared to the server.
     pub dialect: Dialect,
+}
+
+impl Request {
+    /// Stands for all that the model gets: every message, picture, tool and choice.
+    pub fn digest(&self) -> Hash {
+        let messages: Vec<Value> =
+            self.messages.iter().map(|message| seen_by_model(message)).collect();
+        let request = json!({
+            "messages": messages,
+            "tools": &*self.tools,
+            "tool_choice": self.tool_choice,
+            "dialect": self.dialect,
+        });
+        Hash::of(request.to_string().as_bytes())
+    }
+}
+
+/// A message without what only machines read, and with pictures by their hash.
+fn seen_by_model(message: &Message) -> Value {
+    let picture = |sent: &SentPicture| json!({ "caption": sent.caption, "picture": sent.hash });
+    match message {
+        Message::System(text) => json!({ "system": text }),
+        Message::User { parts, .. } => {
+            let part = |part: &Part| match part {
+                Part::Text(text) => json!(text),
+                Part::Picture(sent) => picture(sent),
+            };
+            json!({ "user": parts.iter().map(part).collect::<Vec<_>>() })
+        }
+        Message::Assistant(reply) => json!({ "assistant": reply }),
+        Message::Observations { observations, closing } => {
+            let observation = |o: &Observation| {
+                let pictures: Vec<Value> = o.pictures.iter().map(|sent| picture(sent)).collect();
+                json!({ "call": o.call, "text": o.text, "pictures": pictures })
+            };
+            let observations: Vec<Value> = observations.iter().map(observation).collect();
+            json!({ "observations": observations, "closing": closing })
+        }
+    }
 }
 
 /// What a model said to a [`Request`].

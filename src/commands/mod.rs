@@ -1,5 +1,7 @@
 //! One verb per file. A command turns what was typed into work and shows the outcome.
 
+mod dataset;
+mod demo;
 mod tool;
 
 use std::io::{self, Write as _};
@@ -14,7 +16,8 @@ use crate::cli::{Cli, Command};
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Tool(args) => tool::run(&args),
-        Command::Dataset(_) | Command::Demo(_) => Ok(ExitCode::SUCCESS),
+        Command::Dataset(command) => dataset::run(&command),
+        Command::Demo(args) => demo::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "deeplook", &mut script);

@@ -7,7 +7,10 @@ use std::fs;
 use std::io::Cursor;
 use std::path::Path;
 
-use image::codecs::png::{CompressionType, FilterType, PngEncoder};
+use fast_image_resize::images::{Image, ImageRef};
+use fast_image_resize::{ResizeAlg, ResizeOptions, Resizer};
+use image::codecs::png::{CompressionType, PngEncoder};
+use image::imageops::FilterType;
 use image::{
     DynamicImage, ImageDecoder, ImageEncoder, ImageError, ImageFormat, ImageReader, Limits,
     RgbImage,
@@ -29,9 +32,15 @@ pub struct Picture(RgbImage);
 impl Picture {
     /// Reads a picture file.
     pub fn load(path: &Path) -> Result<Self, PictureError> {
+        Self::load_with_bytes(path).map(|(picture, _)| picture)
+    }
+
+    /// Reads a picture file and keeps its bytes.
+    pub fn load_with_bytes(path: &Path) -> Result<(Self, Vec<u8>), PictureError> {
         let fail = |problem| PictureError { name: path.display().to_string(), problem };
         let bytes = read_file(path).map_err(fail)?;
-        Self::decode_bytes(&bytes).map_err(fail)
+        let picture = Self::decode_bytes(&bytes).map_err(fail)?;
+        Ok((picture, bytes))
     }
 
     /// Decodes a picture from memory; `name` is what errors call it.
@@ -86,36 +95,58 @@ impl Picture {
     /// The part under `area`, enlarged to whole pixels and clipped to the picture.
     pub fn cropped(&self, area: &PixelBox) -> Self {
         let area = area.whole_pixels(self.size());
-        let (x, y) = (area.x1 as u32, area.y1 as u32);
-        let (w, h) = (area.width() as u32, area.height() as u32);
-        Self(image::imageops::crop_imm(&self.0, x, y, w, h).to_image())
+        let (x, y) = (area.x1 as usize, area.y1 as usize);
+        let (w, h) = (area.width() as usize, area.height() as usize);
+        let stride = self.0.width() as usize * 3;
+        let mut pixels = Vec::with_capacity(w * h * 3);
+        for row in self.0.as_raw().chunks_exact(stride).skip(y).take(h) {
+            pixels.extend_from_slice(&row[x * 3..(x + w) * 3]);
+        }
+        Self(RgbImage::from_raw(w as u32, h as u32, pixels).unwrap_or_else(|| self.0.clone()))
     }
 
-    /// The picture at another size (Catmull–Rom: polynomial, hence the same bytes on every CPU).
+    /// The picture at another size (Catmull–Rom in integers, hence the same bytes on every CPU).
     pub fn resized(&self, size: Size) -> Self {
         if size == self.size() {
             return self.clone();
         }
         let (width, height) = (size.width.max(1), size.height.max(1));
-        Self(image::imageops::resize(
-            &self.0,
-            width,
-            height,
-            image::imageops::FilterType::CatmullRom,
-        ))
+        fast_resized(&self.0, width, height).map_or_else(
+            || Self(image::imageops::resize(&self.0, width, height, FilterType::CatmullRom)),
+            Self,
+        )
     }
 
     /// The picture as a PNG file.
     pub fn to_png(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        let encoder =
-            PngEncoder::new_with_quality(&mut bytes, CompressionType::Fast, FilterType::Adaptive);
+        let encoder = PngEncoder::new_with_quality(
+            &mut bytes,
+            CompressionType::Fast,
+            image::codecs::png::FilterType::Adaptive,
+        );
         let (width, height) = self.0.dimensions();
         let written =
             encoder.write_image(self.0.as_raw(), width, height, image::ExtendedColorType::Rgb8);
         debug_assert!(written.is_ok(), "writing to memory cannot fail");
         bytes
     }
+}
+
+/// The usual file extension for what `bytes` hold, if it is a format that is read.
+pub fn extension_of(bytes: &[u8]) -> Option<&'static str> {
+    format_of(bytes).ok().and_then(|format| format.extensions_str().first().copied())
+}
+
+/// `None` only for sizes that the library refuses.
+fn fast_resized(pixels: &RgbImage, width: u32, height: u32) -> Option<RgbImage> {
+    let kind = fast_image_resize::PixelType::U8x3;
+    let source = ImageRef::new(pixels.width(), pixels.height(), pixels.as_raw(), kind).ok()?;
+    let mut resized = Image::new(width, height, kind);
+    let filter = ResizeAlg::Convolution(fast_image_resize::FilterType::CatmullRom);
+    let options = ResizeOptions::new().resize_alg(filter);
+    Resizer::new().resize(&source, &mut resized, &options).ok()?;
+    RgbImage::from_raw(width, height, resized.into_vec())
 }
 
 fn read_file(path: &Path) -> Result<Vec<u8>, PictureProblem> {

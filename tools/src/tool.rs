@@ -20,6 +20,9 @@ pub trait Tool: Send + Sync {
     /// What it is for, for the model; `boxes` is how that model writes boxes.
     fn description(&self, boxes: BoxConvention) -> String;
 
+    /// All that changes what it sees, for the record.
+    fn settings(&self) -> serde_json::Value;
+
     /// Looks. Called once per use, possibly from several threads at a time.
     ///
     /// The caller adds the pictures of the output to the scene; until then their names, taken from

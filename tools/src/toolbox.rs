@@ -1,5 +1,7 @@
 //! The tools a judge may use, by name.
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -55,6 +57,11 @@ impl Toolbox {
         self.tools.iter().map(|tool| tool.spec(boxes)).collect()
     }
 
+    /// The settings of each tool, for the record.
+    pub fn settings(&self) -> BTreeMap<String, Value> {
+        self.tools.iter().map(|tool| (tool.name().to_owned(), tool.settings())).collect()
+    }
+
     /// Uses the tool `name` with JSON arguments.
     ///
     /// An unknown name and arguments that do not fit are refusals that say what exists.
@@ -81,6 +88,7 @@ impl std::fmt::Debug for Toolbox {
 trait AnyTool: Send + Sync {
     fn name(&self) -> &'static str;
     fn spec(&self, boxes: BoxConvention) -> ToolSpec;
+    fn settings(&self) -> Value;
     fn call(&self, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError>;
 }
 
@@ -95,6 +103,10 @@ impl<T: Tool> AnyTool for T {
             description: self.description(boxes),
             parameters: schema_of::<T>(),
         }
+    }
+
+    fn settings(&self) -> Value {
+        Tool::settings(self)
     }
 
     fn call(&self, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError> {

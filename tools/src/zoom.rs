@@ -68,6 +68,10 @@ impl Tool for ZoomIn {
         )
     }
 
+    fn settings(&self) -> serde_json::Value {
+        json!(self)
+    }
+
     fn call(&self, args: ZoomArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
         let target = match args.target_image.as_deref() {
             Some(name) => name,

@@ -1,0 +1,71 @@
+//! Every threshold of the method, with its reason.
+
+use serde::{Deserialize, Serialize};
+
+/// How differences are found. Lengths are parts of the frame's long side (768 pixels at most);
+/// brightness is 0 to 255; `z` is a difference in units of what the pair itself shows as noise.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Settings {
+    /// Smoothing of both pictures before they are compared, in pixels of the frame: what is finer
+    /// is regenerated at will by editors.
+    pub smoothing: f32,
+    /// σ of the windows in which relighting is estimated.
+    pub relighting: f32,
+    /// Noise that any pair has, even where its noise floor says less.
+    pub least_noise: f32,
+    /// How far above the median difference noise reaches.
+    pub noise_reach: f32,
+    /// Noise grows at most this much with each grey level of gradient, from [`Self::noise_cap`]
+    /// on: a large edit must not become its own noise floor.
+    pub noise_slope: f32,
+    /// The most noise on flat ground.
+    pub noise_cap: f32,
+    /// σ over which `z` and the difference are pooled, in pixels of the frame.
+    pub pooling: f32,
+    /// A region holds pixels above this `z` …
+    pub region_z: f32,
+    /// … and this difference.
+    pub region_difference: f32,
+    /// Somewhere in it `z` exceeds this …
+    pub peak_z: f32,
+    /// … and the difference this: less is not visible.
+    pub peak_difference: f32,
+    /// Regions that are nearer than this are one.
+    pub gap: f32,
+    /// A region whose mass (the sum of `z` above [`Self::region_z`]) is less, in pixels of a frame
+    /// of 768, is a speck.
+    pub least_mass: f32,
+    /// A region that has less than this part of the strongest one's mass is not worth a look.
+    pub least_share: f32,
+    /// Pixels of the frame that are added around a region.
+    pub padding: f64,
+    /// Pixels of the frame at its border that are not compared where the picture moved.
+    pub border: usize,
+    /// The picture changed everywhere where more than this part of it differs.
+    pub everywhere: f64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            smoothing: 0.8,
+            relighting: 0.058,
+            least_noise: 1.6,
+            noise_reach: 1.2,
+            noise_slope: 0.5,
+            noise_cap: 5.0,
+            pooling: 1.2,
+            region_z: 3.0,
+            region_difference: 5.0,
+            peak_z: 7.5,
+            peak_difference: 10.0,
+            gap: 0.01,
+            least_mass: 225.0,
+            least_share: 0.003,
+            padding: 2.0,
+            border: 3,
+            everywhere: 0.5,
+        }
+    }
+}

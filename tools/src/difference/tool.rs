@@ -1,0 +1,182 @@
+//! `localize_differences`: the tool.
+
+use std::sync::Arc;
+
+use rayon::prelude::*;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::report::{self, Told};
+use super::{Comparison, Region, Settings, compare};
+use crate::coords::{BoxConvention, PixelBox};
+use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
+use crate::side_by_side::{shown_size, side_by_side};
+use crate::tool::{Tool, ToolError, ToolOutput};
+
+/// Finds what differs between two pictures.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct LocalizeDifferences {
+    /// How many regions are shown where the call does not say.
+    pub max_regions: usize,
+    /// Context on each side of a crop, as a fraction of the box's longer side …
+    pub margin: f64,
+    /// … and at the least, as a fraction of the picture's long side: an object must be
+    /// recognisable.
+    pub margin_of_picture: f64,
+    /// A crop whose long side is shorter is enlarged to this …
+    pub floor: u32,
+    /// … but never more often than this: there is no more detail to see.
+    pub most: f64,
+    /// A crop whose long side is longer is reduced to this.
+    pub ceiling: u32,
+    /// The method's thresholds.
+    pub settings: Settings,
+}
+
+impl Default for LocalizeDifferences {
+    fn default() -> Self {
+        Self {
+            max_regions: 8,
+            margin: 0.5,
+            margin_of_picture: 0.02,
+            floor: 384,
+            most: 6.0,
+            ceiling: 768,
+            settings: Settings::default(),
+        }
+    }
+}
+
+/// The most regions that a call may ask for.
+const MOST_REGIONS: usize = 20;
+
+/// The arguments of [`LocalizeDifferences`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DifferenceArgs {
+    /// Name of the first picture, normally "Original Image" (the default).
+    #[serde(default)]
+    comparison_image_1: Option<String>,
+    /// Name of the second picture, normally "Edited Image" (the default).
+    #[serde(default)]
+    comparison_image_2: Option<String>,
+    /// The most regions to show, 1 to 20 (default 8).
+    #[serde(default)]
+    max_regions: Option<u32>,
+}
+
+impl Tool for LocalizeDifferences {
+    type Args = DifferenceArgs;
+
+    fn name(&self) -> &'static str {
+        "localize_differences"
+    }
+
+    fn description(&self, boxes: BoxConvention) -> String {
+        format!(
+            "Compares two pictures and shows where they differ, the most visible place first, each as \
+             a crop of both side by side. What an editor does to the whole picture (another size, \
+             compression, tone, noise, small moves, a cut frame) is made up for and only mentioned. Use \
+             it first, to see what was changed and what was changed by mistake. Boxes are {}.",
+            boxes.form()
+        )
+    }
+
+    fn settings(&self) -> serde_json::Value {
+        serde_json::to_value(self).unwrap_or_default()
+    }
+
+    fn call(&self, args: DifferenceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
+        let first = scene.view(args.comparison_image_1.as_deref().unwrap_or(ORIGINAL))?;
+        let second = scene.view(args.comparison_image_2.as_deref().unwrap_or(EDITED))?;
+        let most = match args.max_regions {
+            None => self.max_regions,
+            Some(n) if (1..=MOST_REGIONS).contains(&(n as usize)) => n as usize,
+            Some(n) => {
+                return Err(ToolError::refused(format!(
+                    "max_regions is {n}; give a number from 1 to {MOST_REGIONS}"
+                )));
+            }
+        };
+        let seen = compare(&first.picture, &second.picture, most, &self.settings);
+        let told: Vec<Told<'_>> = seen
+            .regions
+            .iter()
+            .enumerate()
+            .map(|(i, region)| Told {
+                region,
+                place: scene.box_text(&first.name, &region.bbox),
+                bbox: on_source(first, &region.bbox),
+                bbox_second: on_source(second, &region.bbox_second),
+                crop: scene.crop_name(i),
+            })
+            .collect();
+        let pictures = told
+            .par_iter()
+            .map(|told| self.crop(told, &seen, first, second, scene))
+            .collect::<Result<Vec<View>, ToolError>>()?;
+        Ok(ToolOutput {
+            text: report::text(&seen, &told, &first.name, &second.name),
+            data: report::data(&seen, &told),
+            pictures,
+        })
+    }
+}
+
+/// A box on a view in pixels of the picture that the view shows there.
+fn on_source(view: &View, area: &PixelBox) -> PixelBox {
+    view.panel_at(area).map_or(*area, |panel| panel.to_source(area))
+}
+
+impl LocalizeDifferences {
+    /// The region in both pictures, side by side, with context.
+    fn crop(
+        &self,
+        told: &Told<'_>,
+        seen: &Comparison,
+        first: &View,
+        second: &View,
+        scene: &Scene,
+    ) -> Result<View, ToolError> {
+        let (left, right) = self.context(told.region, seen);
+        let (left_source, left) = source_of(first, &left, scene)?;
+        let (right_source, right) = source_of(second, &right, scene)?;
+        let left_crop = left_source.picture.cropped(&left);
+        let shown = shown_size(left_crop.size(), self.floor, self.most, self.ceiling);
+        let (pair, left_area, right_area) = side_by_side(
+            &left_crop.resized(shown),
+            &right_source.picture.cropped(&right).resized(shown),
+        );
+        let panels = vec![
+            Panel { area: left_area, source: left_source.name.clone(), region: left },
+            Panel { area: right_area, source: right_source.name.clone(), region: right },
+        ];
+        Ok(View { name: told.crop.clone(), picture: Arc::new(pair), panels })
+    }
+
+    /// The region with its surroundings on both pictures, as far as both show them.
+    fn context(&self, region: &Region, seen: &Comparison) -> (PixelBox, PixelBox) {
+        let registration = &seen.registration;
+        let (first, second) = (registration.first(), registration.second());
+        let margin = (self.margin * region.bbox.width().max(region.bbox.height()))
+            .max(self.margin_of_picture * f64::from(first.long_side()));
+        let wide = region.bbox.grown(margin, margin).clipped(first);
+        let both = wide.intersection(&registration.visible());
+        let left = if both.is_empty() { wide } else { both }.whole_pixels(first);
+        (left, registration.to_second(&left).whole_pixels(second))
+    }
+}
+
+/// The source picture that a view shows under `area`, and the place in its pixels.
+fn source_of<'a>(
+    view: &View,
+    area: &PixelBox,
+    scene: &'a Scene,
+) -> Result<(&'a View, PixelBox), ToolError> {
+    let panel = view.panel_at(area).ok_or_else(|| {
+        ToolError::refused(format!("{:?} shows no picture that could be compared", view.name))
+    })?;
+    let source = scene.view(&panel.source)?;
+    Ok((source, panel.to_source(area).whole_pixels(source.picture.size())))
+}

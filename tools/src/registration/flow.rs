@@ -1,0 +1,385 @@
+//! What is left locally after the global registration: a smooth field of small moves, by windowed
+//! Lucas–Kanade with a brightness bias of its own in every window.
+
+use multiversion::multiversion;
+use rayon::prelude::*;
+
+use super::global::{Found, Level};
+use super::plane::{Histogram, Plane};
+
+/// Pixels of the frame per cell of the field.
+const CELL: usize = 8;
+/// The passes, from wide to narrow.
+const PASSES: [Pass; 3] = [
+    Pass { scale: 4, window: 0.094, cell: 24, iterations: 3 },
+    Pass { scale: 2, window: 0.062, cell: 16, iterations: 3 },
+    Pass { scale: 2, window: 0.0275, cell: 8, iterations: 4 },
+];
+/// Residuals beyond this many σ lose their say.
+const SOFT: f32 = 2.5;
+/// σ never gets finer than this many grey levels.
+const SIGMA_FLOOR: f32 = 1.5;
+/// Pull to no move: of the mean squared gradient, and at least.
+const PULL: f32 = 0.025;
+const LEAST_PULL: f32 = 0.02;
+/// The longest step of an iteration in pixels of its level; a pass ends where all are shorter
+/// than the shortest.
+const LONGEST_STEP: f32 = 1.5;
+const SHORTEST_STEP: f32 = 0.03;
+/// The longest move, as a part of the frame's long side: what moves further was moved by an edit.
+const LONGEST_MOVE: f32 = 0.007;
+/// Gradients below this do not tell the scale of the residual.
+const TEXTURED: f32 = 2.0;
+
+/// One pass of the search.
+struct Pass {
+    /// Pixels of the frame per pixel of the level.
+    scale: usize,
+    /// σ of the window as a part of the frame's long side.
+    window: f32,
+    /// Pixels of the frame per cell of the grid on which moments are gathered.
+    cell: usize,
+    iterations: usize,
+}
+
+/// A smooth field of moves, in pixels of the frame, one per cell.
+#[derive(Debug, Clone)]
+pub(crate) struct Flow {
+    pub(crate) u: Plane,
+    pub(crate) v: Plane,
+    /// Brightness that the second picture has more than the global tone says.
+    bias: Plane,
+}
+
+impl Flow {
+    /// No move anywhere in a frame of this size.
+    pub(crate) fn none(width: usize, height: usize) -> Self {
+        let grid = || Plane::new(width.div_ceil(CELL), height.div_ceil(CELL));
+        Self { u: grid(), v: grid(), bias: grid() }
+    }
+
+    /// The longest move along an axis.
+    pub(crate) fn reach(&self) -> f32 {
+        self.u.data.iter().chain(&self.v.data).fold(0.0, |most, v| v.abs().max(most))
+    }
+
+    /// Finds the field that remains after `global`.
+    pub(crate) fn estimate(
+        first: &[Level],
+        second: &[Level],
+        (width, height): (usize, usize),
+        global: &Found,
+    ) -> Self {
+        let mut flow = Self::none(width, height);
+        let mut sigma = global.sigma;
+        let long = width.max(height) as f32;
+        let most = LONGEST_MOVE * long;
+        for pass in &PASSES {
+            // Small frames have no such level: the next finer one serves.
+            let Some(index) = first.iter().rposition(|level| level.scale <= pass.scale) else {
+                continue;
+            };
+            let search = Search { first: &first[index], second: &second[index], pass, global };
+            for _ in 0..pass.iterations {
+                let step = search.iterate(&mut flow, &mut sigma, pass.window * long);
+                for v in flow.u.data.iter_mut().chain(&mut flow.v.data) {
+                    *v = v.clamp(-most, most);
+                }
+                if step < SHORTEST_STEP {
+                    break;
+                }
+            }
+        }
+        flow
+    }
+
+    /// The moves of a row: of the pixels at `(x + ½)·scale − ½` for each `x`, at `y` likewise.
+    pub(crate) fn row(
+        field: &Plane,
+        columns: &Columns,
+        y: f32,
+        blend: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
+        let y = (y / CELL as f32 - 0.5).clamp(0.0, (field.height - 1) as f32);
+        let (y0, t) = (y as usize, y - (y as usize) as f32);
+        let (a, b) = (field.row(y0), field.row((y0 + 1).min(field.height - 1)));
+        blend.clear();
+        blend.extend(a.iter().zip(b).map(|(a, b)| a + (b - a) * t));
+        for ((out, &i), &t) in out.iter_mut().zip(&columns.index).zip(&columns.part) {
+            let (a, b) = (blend[i as usize], blend[(i as usize + 1).min(blend.len() - 1)]);
+            *out = a + (b - a) * t;
+        }
+    }
+}
+
+/// Where each column of a level lies between the cells of the field.
+pub(crate) struct Columns {
+    index: Vec<u32>,
+    part: Vec<f32>,
+}
+
+impl Columns {
+    pub(crate) fn new(width: usize, scale: usize, cells: usize) -> Self {
+        let place = |x: usize| {
+            let at = (x as f32 + 0.5) * scale as f32 / CELL as f32 - 0.5;
+            at.clamp(0.0, (cells - 1) as f32)
+        };
+        let index = (0..width).map(|x| place(x) as u32).collect();
+        let part = (0..width).map(|x| place(x) - (place(x) as u32) as f32).collect();
+        Self { index, part }
+    }
+}
+
+/// Moments of a window: w·{gx², gx·gy, gy², gx·r, gy·r, 1, gx, gy, r}.
+const MOMENTS: usize = 9;
+
+struct Search<'a> {
+    first: &'a Level,
+    second: &'a Level,
+    pass: &'a Pass,
+    global: &'a Found,
+}
+
+impl Search<'_> {
+    /// One step of the whole field; returns the longest in pixels of the frame.
+    fn iterate(&self, flow: &mut Flow, sigma: &mut f32, window: f32) -> f32 {
+        let plane = &self.first.plane;
+        let scale = self.first.scale;
+        // Cells in pixels of the level.
+        let cell = (self.pass.cell / scale).max(2);
+        let (cols, rows) = (plane.width.div_ceil(cell), plane.height.div_ceil(cell));
+        let (moments, residuals) = self.gather(flow, *sigma, cell, cols, rows);
+        if residuals.total() > 0 {
+            *sigma = (1.4826 * residuals.median()).max(SIGMA_FLOOR);
+        }
+        let smooth = window / (cell * scale) as f32;
+        let moments: Vec<Plane> = moments.par_iter().map(|m| m.blurred(smooth)).collect();
+        let [xx, xy, yy, xr, yr, one, x, y, r] = moments.as_slice() else { return 0.0 };
+        let area = (cell * cell) as f32;
+        let centred = |i: usize| {
+            let n = one.data[i].max(1e-3);
+            let (mx, my, mr) = (x.data[i] / n, y.data[i] / n, r.data[i] / n);
+            [
+                (xx.data[i] - mx * x.data[i]) / area,
+                (xy.data[i] - mx * y.data[i]) / area,
+                (yy.data[i] - my * y.data[i]) / area,
+                (xr.data[i] - mx * r.data[i]) / area,
+                (yr.data[i] - my * r.data[i]) / area,
+                mr,
+            ]
+        };
+        let cells: Vec<[f32; 6]> = (0..cols * rows).map(centred).collect();
+        let energy: f32 = cells.iter().map(|m| m[0] + m[2]).sum::<f32>() / cells.len() as f32;
+        let pull = PULL * energy + LEAST_PULL;
+        let mut steps = [(); 3].map(|()| Plane::new(cols, rows));
+        let mut longest = 0.0f32;
+        for (i, m) in cells.iter().enumerate() {
+            let (a, b, c) = (m[0] + pull, m[1], m[2] + pull);
+            let det = a * c - b * b;
+            let (du, dv) = if det > 0.0 {
+                ((b * m[4] - c * m[3]) / det, (b * m[3] - a * m[4]) / det)
+            } else {
+                (0.0, 0.0)
+            };
+            let limit = |v: f32| v.clamp(-LONGEST_STEP, LONGEST_STEP) * scale as f32;
+            steps[0].data[i] = limit(du);
+            steps[1].data[i] = limit(dv);
+            steps[2].data[i] = m[5];
+            longest = longest.max(limit(du).abs()).max(limit(dv).abs());
+        }
+        let ratio = CELL as f32 / (cell * scale) as f32;
+        let fields = [&mut flow.u, &mut flow.v, &mut flow.bias];
+        for (field, step) in fields.into_iter().zip(&steps) {
+            let width = field.width;
+            for (j, row) in field.data.chunks_exact_mut(width).enumerate() {
+                for (i, value) in row.iter_mut().enumerate() {
+                    let at = |k: usize| (k as f32 + 0.5) * ratio - 0.5;
+                    *value += step.sample(at(i), at(j));
+                }
+            }
+        }
+        longest
+    }
+
+    /// The moments of each cell, and the residuals of textured pixels.
+    fn gather(
+        &self,
+        flow: &Flow,
+        sigma: f32,
+        cell: usize,
+        cols: usize,
+        rows: usize,
+    ) -> (Vec<Plane>, Histogram) {
+        /// Rows of cells per task.
+        const CELLS: usize = 4;
+        let tasks: Vec<(Vec<[f32; MOMENTS]>, Histogram)> = (0..rows.div_ceil(CELLS))
+            .into_par_iter()
+            .map(|task| {
+                let cells = task * CELLS..((task + 1) * CELLS).min(rows);
+                self.gather_cells(flow, sigma, cell, cols, cells)
+            })
+            .collect();
+        let mut planes: Vec<Plane> = (0..MOMENTS).map(|_| Plane::new(cols, rows)).collect();
+        let mut residuals = Histogram::new(512, 8.0);
+        let mut at = 0;
+        for (cells, histogram) in &tasks {
+            for moments in cells {
+                for (plane, m) in planes.iter_mut().zip(moments) {
+                    plane.data[at] = *m;
+                }
+                at += 1;
+            }
+            residuals.merge(histogram);
+        }
+        (planes, residuals)
+    }
+
+    fn gather_cells(
+        &self,
+        flow: &Flow,
+        sigma: f32,
+        cell: usize,
+        cols: usize,
+        cells: std::ops::Range<usize>,
+    ) -> (Vec<[f32; MOMENTS]>, Histogram) {
+        let plane = &self.first.plane;
+        let (width, height) = (plane.width, plane.height);
+        let columns = Columns::new(width, self.first.scale, flow.u.width);
+        let mut lookup = Lookup::new(width);
+        let mut rows = [(); 3].map(|()| Warped::new(width));
+        let mut sums = vec![vec![0.0f32; width]; MOMENTS];
+        let mut residual = vec![0.0; width];
+        let mut out = Vec::with_capacity(cols * cells.len());
+        let mut histogram = Histogram::new(512, 8.0);
+        let top = cells.start * cell;
+        let clamp = |y: isize| y.clamp(0, height as isize - 1) as usize;
+        self.warp(flow, &columns, clamp(top as isize - 1), &mut lookup, &mut rows[0]);
+        self.warp(flow, &columns, clamp(top as isize), &mut lookup, &mut rows[1]);
+        for cell_row in cells {
+            sums.iter_mut().for_each(|sum| sum.fill(0.0));
+            for y in cell_row * cell..((cell_row + 1) * cell).min(height) {
+                self.warp(flow, &columns, clamp(y as isize + 1), &mut lookup, &mut rows[2]);
+                let own = [
+                    plane.row_clamped(y as isize - 1),
+                    plane.row(y),
+                    plane.row_clamped(y as isize + 1),
+                ];
+                add_moments(own, &rows, self.global, sigma, &mut residual, &mut sums);
+                if y % 2 == 0 {
+                    for x in 0..width {
+                        if residual[x] >= 0.0 {
+                            histogram.add(residual[x]);
+                        }
+                    }
+                }
+                rows.rotate_left(1);
+            }
+            for col in 0..cols {
+                let span = col * cell..((col + 1) * cell).min(width);
+                out.push(std::array::from_fn(|m| sums[m][span.clone()].iter().sum()));
+            }
+        }
+        (out, histogram)
+    }
+
+    /// A row of the second picture, where the field says that it lies.
+    fn warp(
+        &self,
+        flow: &Flow,
+        columns: &Columns,
+        y: usize,
+        lookup: &mut Lookup,
+        out: &mut Warped,
+    ) {
+        let scale = self.first.scale as f32;
+        let second = &self.second.plane;
+        let at = (y as f32 + 0.5) * scale;
+        Flow::row(&flow.u, columns, at, &mut lookup.blend, &mut lookup.u);
+        Flow::row(&flow.v, columns, at, &mut lookup.blend, &mut lookup.v);
+        Flow::row(&flow.bias, columns, at, &mut lookup.blend, &mut out.bias);
+        let (w, h) = self.first.extent;
+        let point = |x: f64| {
+            let at = ((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5);
+            let (px, py) = self.global.affine.apply(at);
+            ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
+        };
+        let (start, next) = (point(0.0), point(1.0));
+        let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
+        let (sx, sy) = (start.0 as f32, start.1 as f32);
+        let (right, bottom) = (second.width as f32 - 2.0, second.height as f32 - 2.0);
+        for x in 0..out.value.len() {
+            let px = sx + dx * x as f32 + lookup.u[x] / scale;
+            let py = sy + dy * x as f32 + lookup.v[x] / scale;
+            let inside = px >= 1.0 && py >= 1.0 && px <= right && py <= bottom;
+            out.valid[x] = if inside { 1.0 } else { 0.0 };
+            out.value[x] = second.sample(px, py);
+        }
+    }
+}
+
+struct Lookup {
+    u: Vec<f32>,
+    v: Vec<f32>,
+    blend: Vec<f32>,
+}
+
+impl Lookup {
+    fn new(width: usize) -> Self {
+        Self { u: vec![0.0; width], v: vec![0.0; width], blend: Vec::new() }
+    }
+}
+
+struct Warped {
+    value: Vec<f32>,
+    valid: Vec<f32>,
+    bias: Vec<f32>,
+}
+
+impl Warped {
+    fn new(width: usize) -> Self {
+        Self { value: vec![0.0; width], valid: vec![0.0; width], bias: vec![0.0; width] }
+    }
+}
+
+/// Adds a row's moments to the sums of its cells; `residual` gets |r| of textured pixels, −1 else.
+#[multiversion(targets("x86_64+avx2"))]
+fn add_moments(
+    [above, here, below]: [&[f32]; 3],
+    warped: &[Warped; 3],
+    global: &Found,
+    sigma: f32,
+    residual: &mut [f32],
+    sums: &mut [Vec<f32>],
+) {
+    let n = here.len();
+    let [xx, xy, yy, xr, yr, one, sx, sy, sr] = sums else { return };
+    let (xx, xy, yy, xr, yr) =
+        (&mut xx[..n], &mut xy[..n], &mut yy[..n], &mut xr[..n], &mut yr[..n]);
+    let (one, sx, sy, sr) = (&mut one[..n], &mut sx[..n], &mut sy[..n], &mut sr[..n]);
+    let (up, value, down) = (&warped[0].value[..n], &warped[1].value[..n], &warped[2].value[..n]);
+    let (valid, bias) = (&warped[1].valid[..n], &warped[1].bias[..n]);
+    let (above, below, residual) = (&above[..n], &below[..n], &mut residual[..n]);
+    let soft = 1.0 / (SOFT * SOFT * sigma * sigma);
+    let (gain, offset) = (global.gain, global.bias);
+    residual[0] = -1.0;
+    residual[n - 1] = -1.0;
+    for x in 1..n.saturating_sub(1) {
+        let gx = ((here[x + 1] - here[x - 1]) * gain + (value[x + 1] - value[x - 1])) * 0.25;
+        let gy = ((below[x] - above[x]) * gain + (down[x] - up[x])) * 0.25;
+        let r = value[x] - (here[x] * gain + offset) - bias[x];
+        let w = valid[x] / (1.0 + r * r * soft);
+        let (wx, wy) = (w * gx, w * gy);
+        xx[x] += wx * gx;
+        xy[x] += wx * gy;
+        yy[x] += wy * gy;
+        xr[x] += wx * r;
+        yr[x] += wy * r;
+        one[x] += w;
+        sx[x] += wx;
+        sy[x] += wy;
+        sr[x] += w * r;
+        let textured = (gx.abs() + gy.abs()) * valid[x] >= TEXTURED;
+        residual[x] = if textured { r.abs() } else { -1.0 };
+    }
+}
