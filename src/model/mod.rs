@@ -1,9 +1,19 @@
 //! Models that can be asked.
 
+mod endpoint;
+pub mod openai;
+mod problem;
+pub mod profile;
+mod reply;
+mod retry;
+pub mod wire;
+
 use std::future::Future;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::endpoint::Secret;
+pub use self::retry::RetryPolicy;
 use crate::message::{Reply, Request};
 
 /// A model that continues a conversation.

@@ -1,0 +1,256 @@
+//! What servers and model families differ in, as data.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use deeplook_tools::BoxConvention;
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Dialect, MediaType};
+
+/// The habits of a server and of the models behind it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Profile {
+    /// By which it is chosen; a user's file may leave it out.
+    pub name: String,
+    /// Where the server is, up to but without `/chat/completions`.
+    pub base_url: Option<String>,
+    /// The environment variable that holds the key.
+    pub key_env: Option<String>,
+    /// How tools are called, unless the user says otherwise.
+    pub dialect: Dialect,
+    /// How the models write boxes.
+    pub boxes: BoxConvention,
+    /// The server's name for the parameter `max_tokens`.
+    pub max_tokens_param: String,
+    /// What happens to the declared tools when they may no longer be used.
+    pub last_turn_tools: LastTurnTools,
+    /// Whether user messages in a row must be merged into one.
+    pub alternate_roles: bool,
+    /// The longest side of a picture that is worth sending.
+    pub max_image_side: u32,
+    /// How many pictures a request may hold; `None` where there is no known limit.
+    pub max_images: Option<u32>,
+    /// How pictures are encoded.
+    pub image_format: MediaType,
+}
+
+/// What happens to declared tools on the last turn, when none may be chosen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum LastTurnTools {
+    /// They stay, with `tool_choice: "none"`: the beginning of the request does not change.
+    Keep,
+    /// They are left out, because the server ignores `tool_choice`.
+    Drop,
+}
+
+impl Default for Profile {
+    /// For any server that speaks the OpenAI form and of which nothing else is known.
+    fn default() -> Self {
+        Self {
+            name: "compatible".to_owned(),
+            base_url: None,
+            key_env: Some("OPENAI_API_KEY".to_owned()),
+            dialect: Dialect::Tags,
+            boxes: BoxConvention::PIXELS,
+            max_tokens_param: "max_tokens".to_owned(),
+            last_turn_tools: LastTurnTools::Keep,
+            alternate_roles: true,
+            max_image_side: 2048,
+            max_images: None,
+            image_format: MediaType::Png,
+        }
+    }
+}
+
+/// Why there is no such profile.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProfileError {
+    /// No built-in profile has this name.
+    #[error("there is no profile {name:?}; use one of {known}, or the path of a profile file")]
+    Unknown {
+        /// What was asked for.
+        name: String,
+        /// What exists.
+        known: String,
+    },
+    /// The file cannot be read.
+    #[error("cannot read the profile {path}: {reason}")]
+    Unreadable {
+        /// Which file.
+        path: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The file is not a profile; the reason names the line and the key.
+    #[error("{path} is not a profile: {reason}")]
+    Invalid {
+        /// Which file.
+        path: String,
+        /// What is wrong where.
+        reason: String,
+    },
+}
+
+impl Profile {
+    /// The built-in profile `name`.
+    pub fn named(name: &str) -> Result<Self, ProfileError> {
+        TABLE.profile.get(name).cloned().ok_or_else(|| {
+            let known = Self::names().collect::<Vec<_>>().join(", ");
+            ProfileError::Unknown { name: name.to_owned(), known }
+        })
+    }
+
+    /// The names of the built-in profiles.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        TABLE.profile.keys().map(String::as_str)
+    }
+
+    /// A profile from a TOML file with the fields of this type as keys. What it leaves out is as in
+    /// the profile `compatible`; without a name it is called like the file.
+    pub fn load(path: &Path) -> Result<Self, ProfileError> {
+        let shown = path.display().to_string();
+        let text = std::fs::read_to_string(path).map_err(|error| ProfileError::Unreadable {
+            path: shown.clone(),
+            reason: error.to_string(),
+        })?;
+        let own_name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        parse(&text, own_name)
+            .map_err(|error| ProfileError::Invalid { path: shown, reason: error.to_string() })
+    }
+
+    /// The profile that fits a server and a model best. The base URL decides about the server, the
+    /// model's name about its boxes; where nothing is known the server is merely `compatible`.
+    pub fn guess(model: &str, base_url: Option<&str>) -> Self {
+        let model = model.to_ascii_lowercase();
+        let name = match base_url {
+            Some(url) => {
+                TABLE.server.iter().find(|s| url.contains(&s.contains)).map(|s| &*s.profile)
+            }
+            None if model.starts_with("gemini") => Some("gemini"),
+            None => Some("openai"),
+        };
+        let mut profile =
+            name.and_then(|name| TABLE.profile.get(name)).cloned().unwrap_or_default();
+        if let Some(family) = TABLE.family.iter().find(|f| model.contains(&f.contains)) {
+            profile.boxes = family.boxes;
+        }
+        profile
+    }
+}
+
+/// `profiles.toml`.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    profile: BTreeMap<String, Profile>,
+    server: Vec<Server>,
+    family: Vec<Family>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Server {
+    contains: String,
+    profile: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Family {
+    contains: String,
+    boxes: BoxConvention,
+}
+
+// A test makes sure that the built-in table parses.
+static TABLE: LazyLock<Table> = LazyLock::new(|| read_table().unwrap_or_default());
+
+fn read_table() -> Result<Table, toml::de::Error> {
+    let mut table: Table = toml::from_str(include_str!("profiles.toml"))?;
+    for (name, profile) in &mut table.profile {
+        profile.name.clone_from(name);
+    }
+    Ok(table)
+}
+
+fn parse(text: &str, own_name: String) -> Result<Profile, toml::de::Error> {
+    let keys: toml::Table = toml::from_str(text)?;
+    let mut profile: Profile = toml::from_str(text)?;
+    if !keys.contains_key("name") {
+        profile.name = own_name;
+    }
+    Ok(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_built_in_table_is_sound() {
+        let table = read_table().unwrap();
+        for name in [
+            "compatible",
+            "openai",
+            "gemini",
+            "vllm",
+            "ollama",
+            "lmstudio",
+            "openrouter",
+            "llamacpp",
+        ] {
+            assert_eq!(Profile::named(name).unwrap().name, name);
+        }
+        assert_eq!(Profile::named("compatible").unwrap(), Profile::default());
+        assert!(table.server.iter().all(|s| table.profile.contains_key(&s.profile)));
+    }
+
+    #[test]
+    fn unknown_names_and_keys_are_named() {
+        let error = Profile::named("opnai").unwrap_err().to_string();
+        assert!(error.contains("opnai") && error.contains("openai"), "{error}");
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        std::fs::write(&path, "dialect = \"native\"\nmax_image_sid = 5\n").unwrap();
+        let error = Profile::load(&path).unwrap_err().to_string();
+        assert!(error.contains("max_image_sid") && error.contains("line 2"), "{error}");
+        assert!(Profile::load(&folder.path().join("none.toml")).is_err());
+    }
+
+    #[test]
+    fn a_file_needs_only_what_differs() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        std::fs::write(&path, "boxes = \"fraction\"\nkey_env = \"MINE\"\n").unwrap();
+        let mine = Profile::load(&path).unwrap();
+        assert_eq!((&*mine.name, mine.boxes.to_string()), ("mine", "fraction".to_owned()));
+        assert_eq!(mine.max_image_side, Profile::default().max_image_side);
+        std::fs::write(&path, "name = \"other\"").unwrap();
+        assert_eq!(Profile::load(&path).unwrap().name, "other");
+    }
+
+    #[test]
+    fn guesses() {
+        for (model, base_url, name, boxes) in [
+            ("gpt-5", None, "openai", "pixels"),
+            ("gemini-3-flash", None, "gemini", "thousandths-yx"),
+            (
+                "google/gemini-3-pro",
+                Some("https://openrouter.ai/api/v1"),
+                "openrouter",
+                "thousandths-yx",
+            ),
+            ("Qwen/Qwen3-VL-8B-Instruct", Some("http://gpu:8000/v1"), "vllm", "thousandths"),
+            ("Qwen/Qwen2.5-VL-7B-Instruct", Some("http://gpu:8000/v1"), "vllm", "pixels"),
+            ("qwen2.5vl:7b", Some("http://localhost:11434/v1"), "ollama", "pixels"),
+            ("some-model", Some("https://llm.example.org/v1"), "compatible", "pixels"),
+        ] {
+            let profile = Profile::guess(model, base_url);
+            assert_eq!((&*profile.name, &*profile.boxes.to_string()), (name, boxes), "{model}");
+        }
+    }
+}
