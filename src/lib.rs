@@ -2,6 +2,7 @@
 //!
 //! The tools that a judge looks through live in [`deeplook_tools`], re-exported here as [`tools`].
 
+pub mod answer;
 pub mod cli;
 pub mod commands;
 mod files;
