@@ -5,6 +5,7 @@
 pub mod answer;
 pub mod cli;
 pub mod commands;
+pub mod dialect;
 mod files;
 pub mod hash;
 pub mod message;
