@@ -8,8 +8,12 @@
 mod calls;
 mod evidence;
 mod labels;
+#[cfg(test)]
+mod properties;
 mod sloppy_json;
 mod tags;
+#[cfg(test)]
+mod tests;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
