@@ -2,10 +2,12 @@
 //!
 //! The tools that a judge looks through live in [`deeplook_tools`], re-exported here as [`tools`].
 
+pub mod answer;
 pub mod case;
 pub mod cli;
 pub mod commands;
 pub mod dataset;
+pub mod dialect;
 mod files;
 pub mod hash;
 pub mod message;
