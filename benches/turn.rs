@@ -1,7 +1,6 @@
 //! What a turn costs us, without the network: the whole body for the second turn of a judgement with
 //! two pictures of 1024 × 1024 pixels of noise, the worst case for PNG. The target is 2 ms.
 
-#![expect(missing_docs, reason = "criterion's macros")]
 #![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
 
 use std::sync::Arc;

@@ -299,3 +299,38 @@ fn render(picture: &SentPicture) -> Result<Box<RawValue>, serde_json::Error> {
     json.push_str(r#""}}"#);
     RawValue::from_string(json)
 }
+
+#[cfg(test)]
+mod tests {
+    use deeplook_tools::Size;
+
+    use super::*;
+    use crate::message::MediaType;
+
+    fn picture(text: &str) -> Arc<SentPicture> {
+        Arc::new(SentPicture {
+            name: text.to_owned(),
+            caption: String::new(),
+            size: Size::new(1, 1),
+            media: MediaType::Jpeg,
+            bytes: text.as_bytes().into(),
+            hash: Hash::of(text.as_bytes()),
+        })
+    }
+
+    #[test]
+    fn pictures_are_rendered_once_and_forgotten_with_their_judgement() {
+        let pictures = Pictures::default();
+        let first = picture("a");
+        let rendered = pictures.rendered(&first).unwrap();
+        assert_eq!(
+            rendered.0.get(),
+            r#"{"type":"image_url","image_url":{"url":"data:image/jpeg;base64,YQ=="}}"#
+        );
+        assert!(Arc::ptr_eq(&rendered.0, &pictures.rendered(&picture("a")).unwrap().0));
+        drop(first);
+        let second = picture("b");
+        pictures.rendered(&second).unwrap();
+        assert_eq!(format!("{pictures:?}"), "1 pictures");
+    }
+}

@@ -1,3 +1,5 @@
 //! The integration tests, one binary: one module for each part of the project.
 
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop them too")]
+
 mod wire;
