@@ -8,5 +8,6 @@ mod files;
 pub mod hash;
 pub mod message;
 pub mod model;
+pub mod prompt;
 
 pub use deeplook_tools as tools;
