@@ -1,5 +1,6 @@
 //! One verb per file. A command turns what was typed into work and shows the outcome.
 
+mod prompts;
 mod tool;
 
 use std::io::{self, Write as _};
@@ -14,6 +15,7 @@ use crate::cli::{Cli, Command};
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Tool(args) => tool::run(&args),
+        Command::Prompts(command) => prompts::run(&command),
         Command::Dataset(_) | Command::Demo(_) => Ok(ExitCode::SUCCESS),
         Command::Completions { shell } => {
             let mut script = Vec::new();
