@@ -4,6 +4,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::message::Dialect;
+use crate::prompt::Mode;
+
 /// Judges image edits closely: zooms, compares, and records why.
 #[derive(Debug, Parser)]
 #[command(version, propagate_version = true, arg_required_else_help = true)]
@@ -19,6 +22,9 @@ pub struct Cli {
 pub(crate) enum Command {
     /// Use one of the judge's tools on pictures of your own.
     Tool(ToolArgs),
+    /// List, show, check and compare prompt packs.
+    #[command(subcommand)]
+    Prompts(PromptsCommand),
     /// Make and inspect data sets.
     #[command(subcommand)]
     Dataset(DatasetCommand),
@@ -54,6 +60,73 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print one JSON object: {"text", "data", "images": [{"name", "path"}]}.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PromptsCommand {
+    /// List the packs in this binary.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print exactly what a model would get.
+    #[command(after_help = "\
+Examples:
+  deeplook prompts show
+  deeplook prompts show --criterion vc --mode oracle --dialect tags
+  deeplook prompts show --prompts my-pack/ -i 'Make the boat green.'")]
+    Show(ShowPromptsArgs),
+    /// Check a pack: exit code 0 if it is clean, 1 if there is something to mend.
+    #[command(after_help = "Example:\n  deeplook prompts lint my-pack/")]
+    Lint {
+        /// A folder, or a pack in this binary such as dlebench/v1 [default: every pack in it].
+        #[arg(value_name = "DIR")]
+        pack: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what two packs would tell a model differently, and which rules differ.
+    #[command(after_help = "Example:\n  deeplook prompts diff dlebench/v1 my-pack/")]
+    Diff {
+        /// A pack in this binary such as dlebench/v1, or a folder.
+        #[arg(value_name = "A")]
+        before: String,
+        /// The same, to compare with.
+        #[arg(value_name = "B")]
+        after: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowPromptsArgs {
+    /// The criterion's id, e.g. if or vc [default: the pack's first].
+    #[arg(long, value_name = "ID")]
+    pub criterion: Option<String>,
+    /// How much help the judge gets.
+    #[arg(long, value_enum, default_value_t = Mode::Tool)]
+    pub mode: Mode,
+    /// How the model calls tools.
+    #[arg(long, value_enum, default_value_t = Dialect::Native)]
+    pub dialect: Dialect,
+    /// The editor's instruction.
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        default_value = "Change the colour of the small boat from white to green."
+    )]
+    pub instruction: String,
+    /// A folder, or a pack in this binary.
+    #[arg(long, value_name = "DIR", default_value = "dlebench/v1")]
+    pub prompts: String,
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

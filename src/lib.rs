@@ -12,6 +12,7 @@ mod files;
 pub mod hash;
 pub mod message;
 pub mod model;
+pub mod prompt;
 pub mod verdict;
 
 pub use deeplook_tools as tools;

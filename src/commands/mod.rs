@@ -2,6 +2,7 @@
 
 mod dataset;
 mod demo;
+mod prompts;
 mod tool;
 
 use std::io::{self, Write as _};
@@ -18,6 +19,7 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Tool(args) => tool::run(&args),
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
+        Command::Prompts(command) => prompts::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "deeplook", &mut script);
