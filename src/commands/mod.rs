@@ -2,6 +2,7 @@
 
 mod dataset;
 mod demo;
+mod judge;
 mod prompts;
 mod tool;
 
@@ -16,6 +17,7 @@ use crate::cli::{Cli, Command};
 /// Runs the command; an error means that it could not be done (exit code 2).
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
+        Command::Judge(args) => judge::run(&args),
         Command::Tool(args) => tool::run(&args),
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
