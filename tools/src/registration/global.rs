@@ -158,35 +158,41 @@ pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
     };
     // The two coarsest levels, from each start.
     let coarse = count.saturating_sub(2)..count;
-    let from_start = |scale: f64| {
-        let start = Affine([0.0, scale, 0.0, 0.0, 0.0, scale]);
-        let mut found = Found {
-            affine: start,
-            gain: 1.0,
-            bias: 0.0,
-            sigma: 20.0,
-            cost: f64::INFINITY,
-            overlap: 0.0,
-        };
-        for level in coarse.clone().rev() {
-            found = run(first, level, &[0, 1], found);
+    let from_start = |start: Option<f64>| {
+        let scale = start.unwrap_or_default();
+        let affine = Affine([0.0, scale, 0.0, 0.0, 0.0, scale]);
+        let mut found =
+            Found { affine, gain: 1.0, bias: 0.0, sigma: 20.0, cost: f64::INFINITY, overlap: 0.0 };
+        if start.is_some() {
+            for level in coarse.clone().rev() {
+                found = run(first, level, &[0, 1], found);
+            }
+        } else {
+            // Where nothing moved by much, a wide search could only go astray.
+            let search = Search::new(&first[coarse.start], &second[coarse.start], SIGMA_FLOOR[1]);
+            found = search.settled(found);
         }
-        found
+        // Costs are compared, and the last steps done, under one light.
+        let mut level = [first[coarse.start].clone()];
+        let light = relight(&mut level, &second[coarse.start..], 0, &mut found);
+        let search = Search::new(&level[0], &second[coarse.start], SIGMA_FLOOR[1]);
+        let found = search.iterate(found, Free::Scale, ITERATIONS[1][1]);
+        (found, light)
     };
-    let mut best = from_start(STARTS[0]);
+    let (mut best, mut light) = from_start(None);
     let contrast = mean_gradient(&first[coarse.start].plane);
     if best.cost > GOOD_ENOUGH * contrast {
-        let others: Vec<Found> = STARTS[1..].par_iter().map(|&s| from_start(s)).collect();
-        for other in others {
+        let others: Vec<(Found, Light)> = STARTS.par_iter().map(|&s| from_start(Some(s))).collect();
+        for (other, its_light) in others {
             if other.overlap >= LEAST_OVERLAP && other.cost < CLEARLY * best.cost - MARGIN {
-                best = other;
+                (best, light) = (other, its_light);
             }
         }
     }
     if best.overlap < LEAST_OVERLAP {
         best.affine = Affine::IDENTITY;
     }
-    relight(first, second, coarse.start, &mut best);
+    light.apply(first);
     for level in (0..coarse.start).rev() {
         best = run(first, level, &[1, 2], best);
     }
@@ -196,8 +202,28 @@ pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
     best
 }
 
+/// Tone and lighting of the second picture against the first.
+struct Light {
+    gain: f32,
+    bias: f32,
+    field: Relighting,
+    /// Pixels of the frame per pixel of the level that it was seen on.
+    scale: usize,
+}
+
+impl Light {
+    /// Gives it to the levels of the first picture.
+    fn apply(&self, levels: &mut [Level]) {
+        for level in levels {
+            let mut toned = std::mem::take(&mut level.plane);
+            toned.data.iter_mut().for_each(|v| *v = *v * self.gain + self.bias);
+            level.plane = self.field.apply(0, &toned, self.scale as f32 / level.scale as f32);
+        }
+    }
+}
+
 /// Gives the first picture the tone and the lighting of the second, as they are seen on `level`.
-fn relight(first: &mut [Level], second: &[Level], level: usize, found: &mut Found) {
+fn relight(first: &mut [Level], second: &[Level], level: usize, found: &mut Found) -> Light {
     let (own, their) = (&first[level], &second[level]);
     let search = Search::new(own, their, 1.0);
     let (width, height) = (own.plane.width, own.plane.height);
@@ -206,21 +232,16 @@ fn relight(first: &mut [Level], second: &[Level], level: usize, found: &mut Foun
     for (y, (warped, mask)) in rows.enumerate() {
         search.warp_row(found, &their.plane, y, warped, mask);
     }
-    let toned = |plane: &Plane| {
-        let mut toned = plane.clone();
-        toned.data.iter_mut().for_each(|v| *v = *v * found.gain + found.bias);
-        toned
-    };
-    let scale = own.scale as f32;
+    let mut toned = own.plane.clone();
+    toned.data.iter_mut().for_each(|v| *v = *v * found.gain + found.bias);
     let long = own.extent.0.max(own.extent.1) as f32;
     let cell = (LIGHT_CELL / own.scale).max(1);
-    let light =
-        Relighting::estimate(&[toned(&own.plane)], &[warped], &mask, cell, LIGHT_WINDOW * long);
-    for level in first.iter_mut() {
-        level.plane = light.apply(0, &toned(&level.plane), scale / level.scale as f32);
-    }
+    let field = Relighting::estimate(&[toned], &[warped], &mask, cell, LIGHT_WINDOW * long);
+    let light = Light { gain: found.gain, bias: found.bias, field, scale: own.scale };
+    light.apply(first);
     found.gain = 1.0;
     found.bias = 0.0;
+    light
 }
 
 /// Mean length of the gradient, in grey levels per pixel.
@@ -275,10 +296,7 @@ impl<'a> Search<'a> {
         if iterations == 0 {
             return found;
         }
-        // Tone and scale of the residual follow the position by one iteration: start them well.
-        for _ in 0..2 {
-            self.sums(&found).update_tone(&mut found, self.sigma_floor);
-        }
+        found = self.settled(found);
         for _ in 0..iterations {
             let sums = self.sums(&found);
             let step = sums.step(&found.affine, free, self.first.extent);
@@ -293,6 +311,14 @@ impl<'a> Search<'a> {
             }
         }
         self.sums(&found).update_cost(&mut found);
+        found
+    }
+
+    /// Tone and scale of the residual follow the position by one iteration: this starts them well.
+    fn settled(&self, mut found: Found) -> Found {
+        for _ in 0..2 {
+            self.sums(&found).update_tone(&mut found, self.sigma_floor);
+        }
         found
     }
 
