@@ -4,7 +4,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::plane::{Histogram, Plane};
+use super::plane::{Histogram, Lookup, Plane};
 use super::relighting::Relighting;
 
 /// The coarsest level's long side is about this.
@@ -66,6 +66,21 @@ impl Affine {
         let (ia, ib, ic, id) = (d / det, -b / det, -c / det, a / det);
         let shift = (-(ia * p[0] + ib * p[3]), -(ic * p[0] + id * p[3]));
         Some(Self([shift.0, ia - 1.0, ib, shift.1, ic, id - 1.0]))
+    }
+
+    /// Where the pixels of the row `y` of a frame or level of this extent lie in the second.
+    pub(crate) fn row(&self, (w, h): (f64, f64), y: usize, xs: &mut [f32], ys: &mut [f32]) {
+        let point = |x: f64| {
+            let (px, py) = self.apply(((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5));
+            ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
+        };
+        let (start, next) = (point(0.0), point(1.0));
+        let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
+        let (sx, sy) = (start.0 as f32, start.1 as f32);
+        for (x, (px, py)) in xs.iter_mut().zip(ys).enumerate() {
+            *px = sx + dx * x as f32;
+            *py = sy + dy * x as f32;
+        }
     }
 
     /// The longest move of a corner, in pixels of a frame of this size.
@@ -229,8 +244,9 @@ fn relight(first: &mut [Level], second: &[Level], level: usize, found: &mut Foun
     let (width, height) = (own.plane.width, own.plane.height);
     let (mut warped, mut mask) = (Plane::new(width, height), Plane::new(width, height));
     let rows = warped.data.chunks_exact_mut(width).zip(mask.data.chunks_exact_mut(width));
+    let mut row = RowLookup::new(width);
     for (y, (warped, mask)) in rows.enumerate() {
-        search.warp_row(found, &their.plane, y, warped, mask);
+        search.warp_row(found, y, &mut row, warped, mask);
     }
     let mut toned = own.plane.clone();
     toned.data.iter_mut().for_each(|v| *v = *v * found.gain + found.bias);
@@ -339,20 +355,16 @@ impl<'a> Search<'a> {
     }
 
     fn band(&self, found: &Found, rows: std::ops::Range<usize>) -> Sums {
-        let (first, second) = (&self.first.plane, &self.second.plane);
+        let first = &self.first.plane;
         let width = first.width;
         let mut sums = Sums::new();
         let mut warped: Vec<Vec<f32>> = vec![vec![0.0; width]; 3];
         let mut valid: Vec<Vec<f32>> = vec![vec![0.0; width]; 3];
         let mut work = Work::new(width);
-        let warp = |y: isize, warped: &mut [f32], valid: &mut [f32]| {
-            self.warp_row(
-                found,
-                second,
-                y.clamp(0, first.height as isize - 1) as usize,
-                warped,
-                valid,
-            );
+        let mut row = RowLookup::new(width);
+        let mut warp = |y: isize, warped: &mut [f32], valid: &mut [f32]| {
+            let y = y.clamp(0, first.height as isize - 1) as usize;
+            self.warp_row(found, y, &mut row, warped, valid);
         };
         let y0 = rows.start as isize;
         warp(y0 - 1, &mut warped[0], &mut valid[0]);
@@ -388,27 +400,26 @@ impl<'a> Search<'a> {
     fn warp_row(
         &self,
         found: &Found,
-        second: &Plane,
         y: usize,
+        row: &mut RowLookup,
         out: &mut [f32],
         valid: &mut [f32],
     ) {
-        let (w, h) = self.first.extent;
-        let point = |x: f64| {
-            let at = ((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5);
-            let (px, py) = found.affine.apply(at);
-            ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
-        };
-        let (start, next) = (point(0.0), point(1.0));
-        let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
-        let (sx, sy) = (start.0 as f32, start.1 as f32);
-        let (right, bottom) = (second.width as f32 - 2.0, second.height as f32 - 2.0);
-        for (x, (out, valid)) in out.iter_mut().zip(valid).enumerate() {
-            let (px, py) = (sx + dx * x as f32, sy + dy * x as f32);
-            let inside = px >= 1.0 && py >= 1.0 && px <= right && py <= bottom;
-            *valid = if inside { 1.0 } else { 0.0 };
-            *out = second.sample(px, py);
-        }
+        found.affine.row(self.first.extent, y, &mut row.xs, &mut row.ys);
+        row.lookup.bilinear(&self.second.plane, (&row.xs, &row.ys), 1.0, out, valid);
+    }
+}
+
+/// The points of a row and what looks them up.
+struct RowLookup {
+    xs: Vec<f32>,
+    ys: Vec<f32>,
+    lookup: Lookup,
+}
+
+impl RowLookup {
+    fn new(width: usize) -> Self {
+        Self { xs: vec![0.0; width], ys: vec![0.0; width], lookup: Lookup::new(width) }
     }
 }
 
