@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::answer::AnswerForm;
 use crate::case::{EditCase, InputPicture};
-use crate::deliberation::{Answer, Deliberation, Limits, Script, Step};
+use crate::deliberation::{Answer, Deliberation, Limits, Question, Script, Step};
 use crate::dialect;
 use crate::hash::Hash;
 use crate::message::{Observation, Part, Request, SentPicture, ToolCall};
@@ -266,13 +266,11 @@ impl<M: ChatModel> Session<'_, M> {
         };
         let specs = self.toolbox.specs(self.judge.record.boxes);
         let mut sent = pictures_of(&task);
+        let question = Question { system: system.to_owned(), task, data, form };
         let mut deliberation = Deliberation::new(
-            system.to_owned(),
-            task,
-            data,
+            question,
             specs,
             self.judge.record.dialect,
-            form,
             script.clone(),
             settings.limits,
         );

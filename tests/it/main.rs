@@ -2,4 +2,6 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop them too")]
 
+mod command;
+mod judging;
 mod wire;

@@ -5,7 +5,7 @@ mod replies;
 mod requests;
 mod retries;
 mod schema;
-mod server;
+pub(crate) mod server;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

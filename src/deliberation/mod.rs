@@ -34,6 +34,19 @@ impl Default for Limits {
     }
 }
 
+/// What is to be answered.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// Who the model is and by which rules it judges.
+    pub system: String,
+    /// The task: text and pictures.
+    pub task: Vec<Part>,
+    /// The task for machines.
+    pub data: Value,
+    /// What may be answered.
+    pub form: AnswerForm,
+}
+
 /// The texts of a deliberation, rendered beforehand from the prompt pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
@@ -118,17 +131,15 @@ enum State {
 }
 
 impl Deliberation {
-    /// Starts with the given system prompt and task. Without tools there is one turn.
+    /// Starts with a question. Without tools there is one turn.
     pub fn new(
-        system: String,
-        mut task: Vec<Part>,
-        data: Value,
+        question: Question,
         tools: Vec<ToolSpec>,
         dialect: Dialect,
-        form: AnswerForm,
         script: Script,
         limits: Limits,
     ) -> Self {
+        let Question { system, mut task, data, form } = question;
         let only_turn = limits.turns <= 1 || limits.tool_calls == 0;
         if !tools.is_empty() && only_turn {
             task.push(Part::Text(script.last_turn.clone()));
@@ -323,3 +334,6 @@ impl Deliberation {
 fn refused(call: ToolCall, text: String) -> Observation {
     Observation { call, text, data: Value::Null, pictures: Vec::new() }
 }
+
+#[cfg(test)]
+mod tests;
