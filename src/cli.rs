@@ -14,7 +14,7 @@ use crate::prompt::Mode;
 #[command(
     after_help = "Start with:\n  deeplook demo\n  deeplook tool localize_differences before.png after.png --out crops/"
 )]
-pub struct Cli {
+pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
 }

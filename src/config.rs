@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
-use deeplook_tools::{BoxConvention, PixelBox};
+use deeplook_tools::PixelBox;
 use serde_json::Value;
 
 use crate::cli::JudgeOptions;
@@ -14,15 +14,10 @@ use crate::deliberation::Limits;
 use crate::judge::JudgeSettings;
 use crate::message::Dialect;
 use crate::model::{AnyModel, OpenAi, OpenAiSettings, Profile, Rules, Secret};
-use crate::prompt::Pack;
+use crate::prompt::{self, Pack};
 use crate::protocol::Targets;
 use crate::sending::Preparation;
 use crate::trace::ModelRecord;
-
-/// The name of the offline judge.
-pub(crate) const RULES: &str = "rules";
-/// The prompts that are used unless others are asked for.
-const DEFAULT_PACK: &str = "dlebench/v1";
 
 /// A judge's parts, resolved.
 #[derive(Debug)]
@@ -37,7 +32,7 @@ pub(crate) struct Resolved {
 pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
     let pack = match &options.prompts {
         Some(folder) => Pack::load(folder)?,
-        None => Pack::embedded(DEFAULT_PACK)?,
+        None => Pack::embedded(prompt::DEFAULT)?,
     };
     let mut settings = JudgeSettings {
         mode: options.mode,
@@ -45,7 +40,7 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
         limits: Limits { turns: options.max_turns, ..Limits::default() },
         ..JudgeSettings::default()
     };
-    if options.model == RULES {
+    if options.model == Rules::NAME {
         if options.base_url_flag.is_some()
             || options.profile.is_some()
             || !options.params.is_empty()
@@ -54,14 +49,7 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
                 "--base-url, --profile and --param are for a server; name its model with --model"
             );
         }
-        let record = ModelRecord {
-            id: RULES.to_owned(),
-            base_url: None,
-            profile: Value::Null,
-            params: BTreeMap::new(),
-            dialect: options.dialect.unwrap_or(Dialect::Native),
-            boxes: BoxConvention::PIXELS,
-        };
+        let record = Rules::record(options.dialect.unwrap_or(Dialect::Native));
         return Ok(Resolved { model: AnyModel::Rules(Rules::default()), record, pack, settings });
     }
 

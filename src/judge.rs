@@ -14,9 +14,9 @@ use crate::case::{EditCase, InputPicture};
 use crate::deliberation::{Answer, Deliberation, Limits, Question, Script, Step};
 use crate::dialect;
 use crate::hash::Hash;
-use crate::message::{Observation, Part, Request, SentPicture, ToolCall};
-use crate::model::{ChatModel, FailedAttempt};
-use crate::prompt::{Criterion, Mode, Pack, PromptError, TaskText, Turn};
+use crate::message::{Dialect, Observation, Part, Request, SentPicture, ToolCall};
+use crate::model::{ChatModel, FailedAttempt, Rules};
+use crate::prompt::{self, Criterion, Mode, Pack, PromptError, TaskText, Turn};
 use crate::protocol::{self, Brief, ProtocolError, Targets};
 use crate::sending::Preparation;
 use crate::trace::{
@@ -72,6 +72,15 @@ pub struct Judged {
     pub trace: PathBuf,
     /// Stands for the whole trace: keep it elsewhere, and nobody can change the trace unnoticed.
     pub digest: Hash,
+}
+
+impl Judge<Rules> {
+    /// The offline judge with everything as it is by default: a baseline that needs nothing.
+    pub fn offline() -> Result<Self, PromptError> {
+        let pack = Pack::embedded(prompt::DEFAULT)?;
+        let record = Rules::record(Dialect::Native);
+        Ok(Self::new(Rules::default(), record, pack, Toolbox::standard(), JudgeSettings::default()))
+    }
 }
 
 impl<M: ChatModel> Judge<M> {
@@ -158,6 +167,7 @@ impl<M: ChatModel> Judge<M> {
         let repair = |may_look| self.pack.repair(criterion, Script::PROBLEM, turn(may_look, None));
         Ok(Script {
             reminders: (1..=self.settings.limits.turns).map(reminder).collect::<Result<_, _>>()?,
+            answering: self.pack.reminder(criterion, turn(false, None))?,
             last_turn: self.pack.last_turn(criterion)?,
             no_more_tools: self.pack.no_more_tools(criterion)?,
             repair_looking: repair(true)?,

@@ -1,11 +1,47 @@
 //! Judges image edits closely: zooms, compares, and records why.
 //!
-//! The tools that a judge looks through live in [`deeplook_tools`], re-exported here as [`tools`].
+//! An [`EditCase`] (two pictures and an instruction) goes to a [`Judge`], who asks a model and uses
+//! tools until there is a verdict. All of it is recorded: the trace is the evidence.
+//!
+//! ```
+//! use deeplook::{EditCase, Judge, Outcome, RunFolder};
+//! # let drawn = deeplook::dataset::draw::case(1, 0)?;
+//! # let (source, edited) = (drawn.source, drawn.edits[0].picture.clone());
+//! # let folder = tempfile::tempdir()?;
+//! # let runtime = tokio::runtime::Runtime::new()?;
+//! # runtime.block_on(async {
+//! let case = EditCase::new(source, edited, "Change the color of the red mug to blue");
+//! let run = RunFolder::new(folder.path());
+//!
+//! // The offline judge needs no key and no server; `Judge::new` takes any other model.
+//! let judged = Judge::offline()?.judge(&case, "if", &run, &|_event| ()).await?;
+//!
+//! match judged.judgement.outcome.as_ref() {
+//!     Some(Outcome::Verdict { label, score }) => println!("{label}, worth {score}"),
+//!     other => println!("no verdict: {other:?}"),
+//! }
+//! for part in &judged.judgement.parts {
+//!     println!("{}: {:?}, because of {:?}", part.name, part.reasoning, part.evidence);
+//! }
+//! println!("trace {}, digest {}", judged.trace.display(), judged.digest);
+//! # assert!(judged.judgement.label().is_some());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! # })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! | to | start at |
+//! |---|---|
+//! | judge with a server | [`model::OpenAi`], [`judge::JudgeSettings`] |
+//! | change what the model is told | [`prompt::Pack`] |
+//! | look with your own eyes | [`tools::Toolbox`], [`tools::difference::compare`] |
+//! | read what happened | [`trace::Bundle`], [`trace::reduce`] |
+//! | try without data | [`dataset::draw`] |
 
 pub mod answer;
 pub mod case;
-pub mod cli;
-pub mod commands;
+mod cli;
+mod commands;
 mod config;
 pub mod dataset;
 pub mod deliberation;
@@ -19,7 +55,14 @@ pub mod prompt;
 pub mod protocol;
 pub mod sending;
 pub mod trace;
-pub mod transcript;
+mod transcript;
 pub mod verdict;
 
+pub use case::EditCase;
+#[doc(hidden)]
+pub use commands::main;
 pub use deeplook_tools as tools;
+pub use judge::{Judge, Judged};
+pub use prompt::Mode;
+pub use trace::RunFolder;
+pub use verdict::Outcome;

@@ -18,7 +18,7 @@ const WIDTH: usize = 100;
 /// Turns events into text. Styles are ANSI codes: write them through a stream that strips them
 /// where there is no terminal.
 #[derive(Debug)]
-pub struct Transcript {
+pub(crate) struct Transcript {
     form: AnswerForm,
     parts: Vec<String>,
     blobs: BlobStore,
@@ -26,12 +26,12 @@ pub struct Transcript {
 
 impl Transcript {
     /// For a judgement with these labels and named parts, whose pictures are in `blobs`.
-    pub fn new(form: AnswerForm, parts: Vec<String>, blobs: BlobStore) -> Self {
+    pub(crate) fn new(form: AnswerForm, parts: Vec<String>, blobs: BlobStore) -> Self {
         Self { form, parts, blobs }
     }
 
     /// The lines of one event.
-    pub fn lines(&self, event: &Event) -> String {
+    pub(crate) fn lines(&self, event: &Event) -> String {
         let mut out = String::new();
         let bold = Style::new().bold();
         let dim = Style::new().dimmed();
@@ -114,7 +114,7 @@ impl Transcript {
 }
 
 /// An outcome in a word or a sentence, in colour.
-pub fn outcome_text(outcome: &Outcome) -> String {
+pub(crate) fn outcome_text(outcome: &Outcome) -> String {
     let colour = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
     match outcome {
         Outcome::Verdict { label, score } => {
@@ -134,7 +134,7 @@ pub fn outcome_text(outcome: &Outcome) -> String {
 }
 
 /// Tokens in words; what a server did not count is not invented.
-pub fn usage_text(usage: Usage) -> String {
+pub(crate) fn usage_text(usage: Usage) -> String {
     match (usage.prompt_tokens, usage.completion_tokens) {
         (None, None) => "tokens not counted".to_owned(),
         (prompt, completion) => {

@@ -1,4 +1,4 @@
-//! `deeplook demo`: what deeplook does, on scenes that it draws itself.
+//! `deeplook demo`: what deeplook does, on scenes that it draws itself and whose truth it knows.
 
 use std::fs;
 use std::io::Write as _;
@@ -6,15 +6,21 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use deeplook_tools::{Picture, Scene, ToolOutput, Toolbox};
+use deeplook_tools::Picture;
 use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
+use minijinja::value::Serde;
 use rayon::prelude::*;
 use serde::Serialize;
-use serde_json::json;
 
+use crate::answer::AnswerForm;
+use crate::case::EditCase;
 use crate::cli::DemoArgs;
 use crate::dataset::draw;
+use crate::dialect;
 use crate::files;
+use crate::judge::{Judge, Judged};
+use crate::model::Rules;
+use crate::trace::{Bundle, RunFolder, ToolAnswer, What};
 
 /// Two of each type of instruction.
 const CASES: usize = 14;
@@ -26,17 +32,29 @@ const MARK: &str = "<!-- deeplook demo -->";
 pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let out = &args.out;
     make_room(out)?;
-    let bar = ProgressBar::new(CASES as u64).with_message("drawing and comparing");
+    let judge = Judge::offline()?;
+    let runtime = super::runtime()?;
+    let bar = ProgressBar::new(CASES as u64).with_message("drawing and judging");
     bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);
-    let cases: anyhow::Result<Vec<ShownCase>> =
-        (0..CASES).into_par_iter().progress_with(bar).map(|index| show_case(out, index)).collect();
+    let cases: anyhow::Result<Vec<ShownCase>> = (0..CASES)
+        .into_par_iter()
+        .progress_with(bar)
+        .map(|index| runtime.block_on(show_case(&judge, out, index)))
+        .collect();
     let cases = cases?;
-    let found = cases.iter().map(|case| case.regions.len()).sum::<usize>();
     let page = out.join(PAGE);
     files::write_atomically(&page, render(&cases)?.as_bytes())?;
+    let right = |criterion: &str| {
+        let judgements = cases.iter().flat_map(|case| &case.judgements);
+        judgements.filter(|judgement| judgement.criterion == criterion && judgement.right).count()
+    };
     writeln!(
         anstream::stdout(),
-        "drew {CASES} scenes, each with an edit, and found {found} changed regions.\nOpen {}",
+        "Drew {CASES} scenes, had each edited, and judged the edits with the offline judge `rules`, a baseline.\n\
+         Its label is the true one for instruction following in {} of {CASES} cases, for visual consistency in {}.\n\
+         Open {}",
+        right("if"),
+        right("vc"),
         page.display()
     )?;
     Ok(ExitCode::SUCCESS)
@@ -58,7 +76,9 @@ fn make_room(out: &Path) -> anyhow::Result<()> {
         }
         fs::remove_dir_all(out).with_context(|| format!("cannot replace {}", out.display()))?;
     }
-    files::create_folder(out)
+    files::create_folder(out)?;
+    // From the first moment the folder is known as ours, also if the demo is stopped in the middle.
+    files::write_atomically(&out.join(PAGE), format!("{MARK}\nNot finished.\n").as_bytes())
 }
 
 #[derive(Serialize)]
@@ -69,55 +89,121 @@ struct ShownCase {
     editor: &'static str,
     source: PathBuf,
     edited: PathBuf,
-    text: String,
-    regions: Vec<PathBuf>,
-    target: PathBuf,
+    judgements: Vec<ShownJudgement>,
 }
 
-/// Draws a case, takes one editor's picture of it, and looks at the pair.
-fn show_case(out: &Path, index: usize) -> anyhow::Result<ShownCase> {
-    let case = draw::case(SEED, index)?;
+#[derive(Serialize)]
+struct ShownJudgement {
+    criterion: String,
+    name: String,
+    label: String,
+    truth: &'static str,
+    right: bool,
+    steps: Vec<ShownStep>,
+}
+
+/// A thought, an action or an observation.
+#[derive(Default, Serialize)]
+struct ShownStep {
+    kind: &'static str,
+    text: String,
+    pictures: Vec<ShownPicture>,
+}
+
+#[derive(Serialize)]
+struct ShownPicture {
+    name: String,
+    path: PathBuf,
+}
+
+/// Draws a case, takes one editor's picture of it, and judges that.
+async fn show_case(judge: &Judge<Rules>, out: &Path, index: usize) -> anyhow::Result<ShownCase> {
+    let drawn = draw::case(SEED, index)?;
     // Another editor each time, so that the page shows all of them.
-    let edit = &case.edits[index % case.edits.len()];
-    let folder = PathBuf::from(&case.id);
-    files::create_folder(&out.join(&folder))?;
-    let save = |name: &str, picture: &Picture| -> anyhow::Result<PathBuf> {
-        let path = folder.join(format!("{name}.png"));
-        files::write_atomically(&out.join(&path), &picture.to_png())?;
-        Ok(path)
-    };
-    let source = save("source", &case.source)?;
-    let edited = save("edited", &edit.picture)?;
-    let scene = Scene::new([case.source, edit.picture.clone()]);
-    let toolbox = Toolbox::standard();
-    let differences = toolbox.call("localize_differences", &json!({}), &scene)?;
-    let target = toolbox.call(
-        "zoom_in",
-        &json!({ "target_image": "both", "bbox": case.boxes[0] }),
-        &scene,
-    )?;
-    let save_all = |output: &ToolOutput, prefix: &str| -> anyhow::Result<Vec<PathBuf>> {
-        let name = |i: usize| format!("{prefix}-{}", i + 1);
-        output.pictures.iter().enumerate().map(|(i, view)| save(&name(i), &view.picture)).collect()
+    let edit = &drawn.edits[index % drawn.edits.len()];
+    let run = RunFolder::new(out);
+    let mut case = EditCase::new(drawn.source.clone(), edit.picture.clone(), &drawn.instruction);
+    case.id = drawn.id.clone();
+    case.kind = Some(drawn.kind.name().to_owned());
+    case.target = Some(drawn.target.clone());
+    case.boxes = drawn.boxes.clone();
+    let mut judgements = Vec::new();
+    for (criterion, truth) in [("if", edit.if_label), ("vc", edit.vc_label)] {
+        let judged = judge.judge(&case, criterion, &run, &|_| ()).await?;
+        judgements.push(show_judgement(judge, out, &judged, truth)?);
+    }
+    let path = |picture: &Picture| -> anyhow::Result<PathBuf> {
+        let blob = crate::hash::Hash::of(&picture.to_png());
+        relative(out, run.blobs().find(&blob)?)
     };
     Ok(ShownCase {
-        id: case.id.clone(),
-        kind: case.kind.name(),
-        instruction: case.instruction.clone(),
+        source: path(&drawn.source)?,
+        edited: path(&edit.picture)?,
+        id: drawn.id,
+        kind: drawn.kind.name(),
+        instruction: drawn.instruction,
         editor: edit.editor.name(),
-        source,
-        edited,
-        regions: save_all(&differences, "difference")?,
-        target: save_all(&target, "target")?.remove(0),
-        text: differences.text,
+        judgements,
+    })
+}
+
+fn relative(out: &Path, path: PathBuf) -> anyhow::Result<PathBuf> {
+    Ok(path.strip_prefix(out)?.to_owned())
+}
+
+fn show_judgement(
+    judge: &Judge<Rules>,
+    out: &Path,
+    judged: &Judged,
+    truth: &'static str,
+) -> anyhow::Result<ShownJudgement> {
+    let criterion = judge.pack().criterion(&judged.judgement.criterion)?;
+    let form = AnswerForm::new(criterion.labels().iter().map(|label| label.name.clone()));
+    let bundle = Bundle::read(&judged.trace)?;
+    let blobs = bundle.blobs();
+    let mut steps = Vec::new();
+    for event in bundle.events {
+        match event.event {
+            What::Replied(replied) => {
+                let reading = dialect::read(&replied.reply.message, &form);
+                steps.extend(reading.thought.map(|text| ShownStep { kind: "thought", text, ..ShownStep::default() }));
+                steps.extend(reading.calls.into_iter().map(|call| ShownStep {
+                    kind: "action",
+                    text: format!("{} {}", call.name, call.arguments),
+                    ..ShownStep::default()
+                }));
+            }
+            What::Observed(observed) => match observed.answer {
+                ToolAnswer::Refused { text } => {
+                    steps.push(ShownStep { kind: "observation", text, ..ShownStep::default() });
+                }
+                ToolAnswer::Saw { text, pictures, .. } => {
+                    let shown = pictures.into_iter().map(|seen| {
+                        let path = relative(out, blobs.find(&seen.blob)?)?;
+                        Ok(ShownPicture { name: seen.name, path })
+                    });
+                    let pictures = shown.collect::<anyhow::Result<_>>()?;
+                    steps.push(ShownStep { kind: "observation", text, pictures });
+                }
+            },
+            _ => {}
+        }
+    }
+    let outcome = judged.judgement.outcome.as_ref();
+    let label = judged.judgement.label().or(outcome.map(|o| o.name())).unwrap_or("interrupted");
+    Ok(ShownJudgement {
+        criterion: criterion.id.clone(),
+        name: criterion.name.clone(),
+        right: label == truth,
+        label: label.to_owned(),
+        truth,
+        steps,
     })
 }
 
 fn render(cases: &[ShownCase]) -> anyhow::Result<String> {
     let mut templates = minijinja::Environment::new();
     templates.add_template("demo.html", include_str!("demo.html"))?;
-    Ok(templates.get_template("demo.html")?.render(minijinja::context! {
-        cases => minijinja::value::Serde(cases),
-        mark => MARK,
-    })?)
+    let page = templates.get_template("demo.html")?;
+    Ok(page.render(minijinja::context! { cases => Serde(cases), mark => MARK })?)
 }

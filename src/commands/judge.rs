@@ -14,10 +14,10 @@ use serde::Serialize;
 use crate::answer::AnswerForm;
 use crate::case::{EditCase, InputPicture};
 use crate::cli::JudgeArgs;
-use crate::config::{self, RULES};
+use crate::config;
 use crate::judge::{Judge, Judged};
 use crate::message::Usage;
-use crate::model::AnyModel;
+use crate::model::{AnyModel, Rules};
 use crate::prompt::Criterion;
 use crate::trace::{Bundle, Event, PartJudgement, RunFolder, ToolAnswer, What};
 use crate::transcript::{Transcript, outcome_text, usage_text};
@@ -28,7 +28,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let criteria = chosen(&resolved.pack, &args.criterion)?;
     let case = case(args)?;
     let run = RunFolder::new(run_folder(args.trace.as_deref())?);
-    if args.options.model == RULES {
+    if args.options.model == Rules::NAME {
         say(
             args,
             &format!(
@@ -45,11 +45,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
         Toolbox::standard(),
         resolved.settings,
     );
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")?;
+    let runtime = super::runtime()?;
     let mut all = Vec::new();
     for id in &criteria {
         all.push(runtime.block_on(judge_one(args, &judge, &case, id, &run))?);

@@ -9,13 +9,27 @@ mod tool;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use anstyle::{AnsiColor, Style};
-use clap::CommandFactory as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::{Cli, Command};
 
+/// The whole program: parse, run, report errors, exit with a code that scripts can use.
+pub fn main() -> ExitCode {
+    match run(Cli::parse()) {
+        Ok(code) => code,
+        // The reader went away (`deeplook … | head`): nobody is left to tell.
+        Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+        Err(error) => {
+            report_error(&error);
+            ExitCode::from(2)
+        }
+    }
+}
+
 /// Runs the command; an error means that it could not be done (exit code 2).
-pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Judge(args) => judge::run(&args),
         Command::Tool(args) => tool::run(&args),
@@ -32,14 +46,14 @@ pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 }
 
 /// Prints an error with its causes to stderr.
-pub fn report_error(error: &anyhow::Error) {
+fn report_error(error: &anyhow::Error) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     // Where stderr is gone, the exit code still tells.
     let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {error:#}");
 }
 
 /// True where the error is only that the reader of our output has gone.
-pub fn is_broken_pipe(error: &anyhow::Error) -> bool {
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
 }
 
@@ -49,4 +63,13 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
     writeln!(out)?;
     Ok(())
+}
+
+/// The runtime that models are asked on.
+fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")
 }

@@ -50,8 +50,11 @@ pub struct Question {
 /// The texts of a deliberation, rendered beforehand from the prompt pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Script {
-    /// Closes an observation: the form of the answer. By the number of turns that are left, from 1.
+    /// Closes the task and every observation while tools may be called: the form of the answer. By
+    /// the number of turns that are left, from 1.
     pub reminders: Vec<String>,
+    /// Closes a task without tools: the form of the answer.
+    pub answering: String,
     /// Closes the last observation: answer now.
     pub last_turn: String,
     /// Answers a tool call that came after the last turn.
@@ -141,9 +144,12 @@ impl Deliberation {
     ) -> Self {
         let Question { system, mut task, data, form } = question;
         let only_turn = limits.turns <= 1 || limits.tool_calls == 0;
-        if !tools.is_empty() && only_turn {
-            task.push(Part::Text(script.last_turn.clone()));
-        }
+        let closing = match script.reminders.get(limits.turns.saturating_sub(1) as usize) {
+            _ if tools.is_empty() => &script.answering,
+            Some(reminder) if !only_turn => reminder,
+            _ => &script.last_turn,
+        };
+        task.push(Part::Text(closing.clone()));
         let pictures = task.iter().filter_map(|part| match part {
             Part::Picture(sent) => Some(sent.name.clone()),
             Part::Text(_) => None,

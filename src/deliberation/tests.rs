@@ -9,6 +9,7 @@ use super::*;
 fn script() -> Script {
     Script {
         reminders: (1..=8).map(|left| format!("reminder, {left} left")).collect(),
+        answering: "answer".to_owned(),
         last_turn: "answer now".to_owned(),
         no_more_tools: "no more tools".to_owned(),
         repair_looking: format!("look or answer: {}", Script::PROBLEM),

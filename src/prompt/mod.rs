@@ -45,6 +45,9 @@ use self::template::RuleFunction;
 use crate::hash::Hash;
 use crate::message::Dialect;
 
+/// The pack that is used unless another is asked for.
+pub const DEFAULT: &str = "dlebench/v1";
+
 /// A prompt pack, ready to render.
 #[derive(Debug)]
 pub struct Pack {

@@ -181,10 +181,7 @@ fn dataset_make_writes_what_it_promises() {
 #[test]
 fn completions_and_help_are_there() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(
-        stdout(&run(folder.path(), &["completions", "bash"])).contains("localize_differences")
-            == false
-    );
+    assert!(stdout(&run(folder.path(), &["completions", "bash"])).contains("deeplook"));
     for command in ["tool", "judge", "dataset make", "demo", "prompts"] {
         let args: Vec<&str> = command.split(' ').chain(["--help"]).collect();
         let help = stdout(&run(folder.path(), &args));

@@ -3,14 +3,35 @@
 //! It is a baseline, not a judge to trust. It sees what any judge sees: the pictures as they were
 //! sent and the data of the observations; never the truth, a file name or an editor's name.
 
+use std::collections::BTreeMap;
+
+use deeplook_tools::BoxConvention;
 use serde_json::{Value, json};
 
 use super::{ChatModel, FailedAttempt, ModelError};
-use crate::message::{Message, Reply, Request, ToolChoice, Usage};
+use crate::message::{Dialect, Message, Reply, Request, ToolChoice, Usage};
+use crate::trace::ModelRecord;
 
 /// The offline judge.
 #[derive(Debug, Clone, Default)]
 pub struct Rules {}
+
+impl Rules {
+    /// The name by which it is chosen.
+    pub const NAME: &str = "rules";
+
+    /// How traces describe it.
+    pub fn record(dialect: Dialect) -> ModelRecord {
+        ModelRecord {
+            id: Self::NAME.to_owned(),
+            base_url: None,
+            profile: Value::Null,
+            params: BTreeMap::new(),
+            dialect,
+            boxes: BoxConvention::PIXELS,
+        }
+    }
+}
 
 impl ChatModel for Rules {
     async fn ask(
