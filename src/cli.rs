@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use deeplook_tools::PixelBox;
+
+use crate::message::Dialect;
+use crate::prompt::Mode;
 
 /// Judges image edits closely: zooms, compares, and records why.
 #[derive(Debug, Parser)]
@@ -17,8 +21,13 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
+    /// Judge one edit: two labels, with the reasoning and the crops that they rest on.
+    Judge(JudgeArgs),
     /// Use one of the judge's tools on pictures of your own.
     Tool(ToolArgs),
+    /// List, show, check and compare prompt packs.
+    #[command(subcommand)]
+    Prompts(PromptsCommand),
     /// Make and inspect data sets.
     #[command(subcommand)]
     Dataset(DatasetCommand),
@@ -32,6 +41,85 @@ pub(crate) enum Command {
         /// The shell to complete in.
         shell: clap_complete::Shell,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deeplook judge before.jpg after.png -i \"Change the woman's scarf from red to green\"
+  deeplook judge before.jpg after.png -i \"Remove the cup\" --model gpt-5.1
+  deeplook judge before.jpg after.png -i \"Remove the cup\" --model qwen3-vl --base-url http://localhost:8000/v1
+  deeplook judge before.jpg after.png -i \"Remove the cup\" --mode oracle --box 210,80,260,140 --reference good.png
+
+Without --model (or DEEPLOOK_MODEL) the offline judge `rules` decides: a baseline that needs no key.
+The key for a server comes from the environment: OPENAI_API_KEY, or what the profile names.")]
+pub(crate) struct JudgeArgs {
+    /// The picture before the edit.
+    pub source: PathBuf,
+    /// The picture after the edit.
+    pub edited: PathBuf,
+    /// What the editor was told.
+    #[arg(short, long, value_name = "TEXT")]
+    pub instruction: String,
+    /// By which criterion to judge.
+    #[arg(long, value_name = "if|vc|both", default_value = "both")]
+    pub criterion: String,
+    /// Where a target is, in pixels of the source; once for each target.
+    #[arg(long = "box", value_name = "X1,Y1,X2,Y2", value_parser = crate::config::parse_box, allow_hyphen_values = true)]
+    pub boxes: Vec<PixelBox>,
+    /// What a good edit looks like.
+    #[arg(long, value_name = "IMAGE")]
+    pub reference: Option<PathBuf>,
+    /// A phrase for the target; kept in the trace.
+    #[arg(long, value_name = "NAME")]
+    pub target: Option<String>,
+    /// The type of the instruction, e.g. "Change Count"; kept in the trace.
+    #[arg(long = "type", value_name = "T")]
+    pub kind: Option<String>,
+    #[command(flatten)]
+    pub options: JudgeOptions,
+    /// Where to write the trace [default: a new folder in traces/runs/].
+    #[arg(long, value_name = "DIR")]
+    pub trace: Option<PathBuf>,
+    /// Print one JSON object on stdout, everything else on stderr.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What everything that judges takes.
+#[derive(Debug, Args)]
+pub(crate) struct JudgeOptions {
+    /// What the judge gets to see: tools to search with, crops and masks from boxes, or one look.
+    #[arg(long, value_enum, default_value = "tool")]
+    pub mode: Mode,
+    /// Judge every target on its own, also where the instruction is about their number.
+    #[arg(long)]
+    pub per_target: bool,
+    /// The model to ask, or `rules` for the offline judge.
+    #[arg(long, value_name = "M", env = "DEEPLOOK_MODEL", default_value = "rules")]
+    pub model: String,
+    /// An OpenAI-compatible server [default: OPENAI_BASE_URL, else the profile's].
+    #[arg(long = "base-url", value_name = "U")]
+    pub base_url_flag: Option<String>,
+    /// openai, gemini, vllm, ollama, lmstudio, openrouter, llamacpp, or a file of your own
+    /// [default: guessed from model and URL].
+    #[arg(long, value_name = "NAME|FILE")]
+    pub profile: Option<String>,
+    /// How the model calls tools [default: the profile's].
+    #[arg(long, value_enum)]
+    pub dialect: Option<Dialect>,
+    /// Something for the server, e.g. temperature=0, seed=7, reasoning_effort=low, max_tokens=4000.
+    #[arg(long = "param", value_name = "KEY=VALUE")]
+    pub params: Vec<String>,
+    /// Seconds to wait for a reply.
+    #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
+    /// The most turns; in the last one the judge must answer.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub max_turns: u32,
+    /// A prompt pack of your own.
+    #[arg(long, value_name = "DIR")]
+    pub prompts: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -54,6 +142,73 @@ pub(crate) struct ToolArgs {
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
     /// Print one JSON object: {"text", "data", "images": [{"name", "path"}]}.
+    #[arg(long)]
+    pub json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PromptsCommand {
+    /// List the packs in this binary.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print exactly what a model would get.
+    #[command(after_help = "\
+Examples:
+  deeplook prompts show
+  deeplook prompts show --criterion vc --mode oracle --dialect tags
+  deeplook prompts show --prompts my-pack/ -i 'Make the boat green.'")]
+    Show(ShowPromptsArgs),
+    /// Check a pack: exit code 0 if it is clean, 1 if there is something to mend.
+    #[command(after_help = "Example:\n  deeplook prompts lint my-pack/")]
+    Lint {
+        /// A folder, or a pack in this binary such as dlebench/v1 [default: every pack in it].
+        #[arg(value_name = "DIR")]
+        pack: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what two packs would tell a model differently, and which rules differ.
+    #[command(after_help = "Example:\n  deeplook prompts diff dlebench/v1 my-pack/")]
+    Diff {
+        /// A pack in this binary such as dlebench/v1, or a folder.
+        #[arg(value_name = "A")]
+        before: String,
+        /// The same, to compare with.
+        #[arg(value_name = "B")]
+        after: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowPromptsArgs {
+    /// The criterion's id, e.g. if or vc [default: the pack's first].
+    #[arg(long, value_name = "ID")]
+    pub criterion: Option<String>,
+    /// How much help the judge gets.
+    #[arg(long, value_enum, default_value_t = Mode::Tool)]
+    pub mode: Mode,
+    /// How the model calls tools.
+    #[arg(long, value_enum, default_value_t = Dialect::Native)]
+    pub dialect: Dialect,
+    /// The editor's instruction.
+    #[arg(
+        short,
+        long,
+        value_name = "TEXT",
+        default_value = "Change the colour of the small boat from white to green."
+    )]
+    pub instruction: String,
+    /// A folder, or a pack in this binary.
+    #[arg(long, value_name = "DIR", default_value = "dlebench/v1")]
+    pub prompts: String,
+    /// Print JSON.
     #[arg(long)]
     pub json: bool,
 }

@@ -2,6 +2,8 @@
 
 mod dataset;
 mod demo;
+mod judge;
+mod prompts;
 mod tool;
 
 use std::io::{self, Write as _};
@@ -15,9 +17,11 @@ use crate::cli::{Cli, Command};
 /// Runs the command; an error means that it could not be done (exit code 2).
 pub fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
+        Command::Judge(args) => judge::run(&args),
         Command::Tool(args) => tool::run(&args),
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
+        Command::Prompts(command) => prompts::run(&command),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "deeplook", &mut script);

@@ -6,6 +6,7 @@ mod problem;
 pub mod profile;
 mod reply;
 mod retry;
+mod rules;
 pub mod wire;
 
 use std::future::Future;
@@ -13,7 +14,10 @@ use std::future::Future;
 use serde::{Deserialize, Serialize};
 
 pub use self::endpoint::Secret;
+pub use self::openai::{OpenAi, OpenAiSettings};
+pub use self::profile::Profile;
 pub use self::retry::RetryPolicy;
+pub use self::rules::Rules;
 use crate::message::{Reply, Request};
 
 /// A model that continues a conversation.
@@ -57,4 +61,26 @@ pub enum ModelError {
     /// No more calls or money (or a recording that has no reply for this request).
     #[error("{0}")]
     Exhausted(String),
+}
+
+/// A model chosen at run time.
+#[derive(Debug)]
+pub enum AnyModel {
+    /// An OpenAI-compatible server.
+    OpenAi(OpenAi),
+    /// The offline judge.
+    Rules(Rules),
+}
+
+impl ChatModel for AnyModel {
+    async fn ask(
+        &self,
+        request: &Request,
+        on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
+    ) -> Result<Reply, ModelError> {
+        match self {
+            Self::OpenAi(model) => model.ask(request, on_attempt).await,
+            Self::Rules(model) => model.ask(request, on_attempt).await,
+        }
+    }
 }

@@ -95,6 +95,8 @@ struct Palette {
     near: Rgb,
     /// How rough the ridges are: 0 gives dunes.
     rough: f32,
+    /// How coarse the ground is.
+    grit: f32,
     stars: bool,
 }
 
@@ -106,6 +108,7 @@ const HILLS: Palette = Palette {
     far: [0.55, 0.67, 0.74],
     near: [0.30, 0.44, 0.17],
     rough: 0.6,
+    grit: 0.6,
     stars: false,
 };
 const DESERT: Palette = Palette {
@@ -116,6 +119,7 @@ const DESERT: Palette = Palette {
     far: [0.88, 0.74, 0.58],
     near: [0.80, 0.58, 0.34],
     rough: 0.0,
+    grit: 0.0,
     stars: false,
 };
 const NIGHT: Palette = Palette {
@@ -126,6 +130,7 @@ const NIGHT: Palette = Palette {
     far: [0.15, 0.20, 0.33],
     near: [0.13, 0.17, 0.19],
     rough: 1.0,
+    grit: 1.0,
     stars: true,
 };
 const SNOW: Palette = Palette {
@@ -136,6 +141,7 @@ const SNOW: Palette = Palette {
     far: [0.62, 0.70, 0.80],
     near: [0.90, 0.93, 0.97],
     rough: 0.9,
+    grit: 0.15,
     stars: false,
 };
 
@@ -174,13 +180,8 @@ impl Land {
             skyline.push(line);
         }
         let tilt = random.range(-0.6, 0.6);
-        Canvas::filled(size, |x, y| {
+        let ridge = |layer: usize, x: u32, y: u32| {
             let (px, py) = (x as f32, y as f32);
-            let front = skyline.iter().rposition(|line| py >= line[x as usize]);
-            let Some(layer) = front else {
-                let sky = self.sky(palette, px, py);
-                return if palette.stars { self.starred(sky, x as i32, y as i32) } else { sky };
-            };
             let near = layer as f32 / (LAYERS - 1) as f32;
             let line = &skyline[layer];
             let right = line[(x as usize + 3).min(line.len() - 1)];
@@ -189,17 +190,32 @@ impl Land {
             let base = mix(palette.far, palette.near, near * 0.75 + 0.25 * near * below);
             let fine = self.unit / (150.0 - 90.0 * near);
             let stretch = 1.0 + 1.5 * (1.0 - near);
-            let grit = fractal(self.seed ^ 77, px / fine, py * stretch / fine, 4) - 0.5;
-            let patch =
-                fractal(self.seed ^ 99, px / fine / 9.0, py * stretch / fine / 5.0, 2) - 0.5;
+            let (u, v) = (px / fine, py * stretch / fine);
+            let grit = fractal(self.seed ^ 77, u, v, 4) - 0.5;
+            let patch = fractal(self.seed ^ 99, u / 9.0, v / 5.0, 2) - 0.5;
             let fade = 1.0 - smooth(below * 2.2);
             let light = 1.0
-                + (0.10 + 0.32 * palette.rough * near) * grit
+                + (0.10 + 0.32 * palette.grit * near) * grit
                 + 0.30 * patch * (0.4 + near)
                 + 0.30 * steep * fade
                 - 0.12 * below;
             let crest = 0.10 * (1.0 - smooth(below * 14.0)) * (1.0 - palette.rough * 0.5);
             shade(base, light + crest)
+        };
+        let sky = |x: u32, y: u32| {
+            let sky = self.sky(palette, x as f32, y as f32);
+            if palette.stars { self.starred(sky, x as i32, y as i32) } else { sky }
+        };
+        Canvas::filled(size, |x, y| {
+            let cover = |line: &Vec<f32>| y as f32 + 1.0 - line[x as usize];
+            let behind = |end: usize| {
+                let layer = skyline[..end].iter().rposition(|line| cover(line) > 0.0);
+                layer.map_or_else(|| (sky(x, y), 0), |layer| (ridge(layer, x, y), layer))
+            };
+            let (colour, layer) = behind(LAYERS);
+            let cover = cover(&skyline[layer]);
+            // A crest's own pixel shows some of what lies behind.
+            if (0.0..1.0).contains(&cover) { mix(behind(layer).0, colour, cover) } else { colour }
         })
     }
 
@@ -219,6 +235,7 @@ impl Land {
             far: [0.0; 3],
             near: [0.0; 3],
             rough: 0.0,
+            grit: 0.0,
             stars: false,
         };
         let glow = random.range(0.2, 0.8) * size.width as f32;

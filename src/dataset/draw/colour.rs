@@ -187,7 +187,7 @@ impl Material {
 
     /// How much of what lies behind is seen through it.
     pub(super) fn clearness(self) -> f32 {
-        if self == Self::Glass { 0.45 } else { 0.0 }
+        if self == Self::Glass { 0.35 } else { 0.0 }
     }
 
     /// Its colour at a place of an object that reaches from −1 to 1 and is `scale` pixels a unit.

@@ -149,7 +149,7 @@ fn change(slot: &mut Slot, look: Option<Look>) {
 
 /// True where the look stands out from what lies behind the object.
 fn stands_out(slot: &Slot, look: &Look) -> bool {
-    contrast(look.mean(), slot.ground) > 0.3
+    contrast(look.mean(), slot.ground) > 0.35
 }
 
 /// True where the look could be taken for the target, before or after the edit.
@@ -345,7 +345,7 @@ fn spoil(plan: &Plan, slot: &mut Slot, random: &mut Random) {
     };
     match new {
         Some(look) => slot.object = slot.object.looking(look),
-        None => slot.object.warp = 0.30,
+        None => slot.object.warp = 0.19,
     }
 }
 

@@ -148,7 +148,10 @@ pub struct DrawnEdit {
 
 /// Draws one case of a benchmark in memory.
 pub fn case(seed: u64, index: usize) -> Result<DrawnCase, DrawError> {
-    draw_case(seed, index as u64).ok_or(DrawError::NoRoom { seed, index })
+    let number = index as u64;
+    Plan::new(seed, number)
+        .and_then(|plan| draw(&plan, seed, number))
+        .ok_or(DrawError::NoRoom { seed, index })
 }
 
 /// Draws only the source of a case, with all its objects: enough to teach a detector.
@@ -185,12 +188,11 @@ fn objects(plan: &Plan) -> Vec<DrawnObject> {
         .collect()
 }
 
-fn draw_case(seed: u64, index: u64) -> Option<DrawnCase> {
-    let plan = Plan::new(seed, index)?;
+fn draw(plan: &Plan, seed: u64, index: u64) -> Option<DrawnCase> {
     let look = plan.look()?;
     let mut random = Random::new(seed, index, 3);
     let boxes: Vec<PixelBox> = plan.targets().map(|slot| slot.bounds).collect();
-    let edited = editors::edited(&plan);
+    let edited = editors::edited(plan);
     let changed = |(before, after): (&Slot, &Slot)| {
         let meant = matches!(before.role, plan::Role::Target | plan::Role::Wanted);
         (meant && (before.shown || after.shown))
@@ -206,7 +208,7 @@ fn draw_case(seed: u64, index: u64) -> Option<DrawnCase> {
         target: look.phrase(),
         touched: plan.slots.iter().zip(&edited).filter_map(changed).collect(),
         boxes,
-        objects: objects(&plan),
-        edits: editors::edits(&plan, seed, index),
+        objects: objects(plan),
+        edits: editors::edits(plan, seed, index),
     })
 }

@@ -68,13 +68,19 @@ impl Plan {
         Self::set(setting, self.backdrop.canvas.size, 4, random)
     }
 
-    fn set(setting: Setting, size: Size, index: u64, mut random: Random) -> Option<Self> {
+    /// A plan in a given setting; `index` decides on the type and whether there are several targets.
+    pub(super) fn set(
+        setting: Setting,
+        size: Size,
+        index: u64,
+        mut random: Random,
+    ) -> Option<Self> {
         let kind = Kind::ALL[(index % 7) as usize];
         let several = kind == Kind::ChangeCount || index % 5 == 3;
         let backdrop = paint(setting, size, &mut random);
         let finish = Finish {
             vignette: random.range(0.10, 0.32),
-            grain: random.range(0.9, 2.0),
+            grain: random.range(0.6, 1.4),
             seed: random.seed(),
         };
         let (edit, slots, sprites) = (Edit::Remove, Vec::new(), Vec::new());
@@ -348,7 +354,7 @@ impl Floor<'_> {
                 continue;
             }
             let ground = self.backdrop.canvas.mean(&area);
-            let enough = if attempt < 90 { 0.40 } else { 0.32 };
+            let enough = if attempt < 90 { 0.44 } else { 0.37 };
             let faint = |look: &Look| contrast(look.mean(), ground) < enough;
             if faint(&look) || later.iter().any(faint) {
                 continue;

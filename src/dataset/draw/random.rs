@@ -40,7 +40,7 @@ impl Random {
 
     /// A whole number in `0..count`; 0 where `count` is 0.
     pub(super) fn below(&mut self, count: usize) -> usize {
-        ((self.bits() >> 32) * count as u64 >> 32) as usize
+        (((self.bits() >> 32) * count as u64) >> 32) as usize
     }
 
     /// True with probability `p`.

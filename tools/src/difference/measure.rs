@@ -1,17 +1,26 @@
 //! How strongly each pixel differs, in grey levels and in units of the pair's own noise.
+//!
+//! Everything runs in bands of rows with a halo, so that the intermediate rows stay in the cache.
 
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::radiometry::{Alike, luma};
+use super::radiometry::{LUMA, QUARTER, Radiometry, apply_curve};
 use super::settings::Settings;
-use crate::registration::plane::{Histogram, Plane};
+use crate::registration::plane::{Histogram, Plane, Smoother, gaussian};
+use crate::registration::relighting::lit;
 
+/// Rows that one task works on.
+const ROWS: usize = 27;
 /// Bins of equal count over the texture, each with a noise of its own.
 const BINS: usize = 12;
 /// Resolution of the tables over texture and difference, per grey level, and their reach.
 const PER_LEVEL: f32 = 8.0;
 const LEVELS: usize = 2048;
+/// About this many rows of the frame are enough to tell the noise.
+const NOISE_ROWS: usize = 108;
+/// Smoothing of the texture, in pixels of the frame.
+const TEXTURE_BLUR: f32 = 1.0;
 
 /// The measured difference.
 pub(crate) struct Measure {
@@ -21,68 +30,166 @@ pub(crate) struct Measure {
     pub(crate) z: Plane,
     /// The noise of the pair on flat ground, in grey levels.
     pub(crate) noise: f32,
-    /// The largest gradient around each pixel, in the first and the second picture.
-    pub(crate) steepness: [Plane; 2],
+    /// Brightness of both pictures, made alike.
+    pub(crate) luma: [Plane; 2],
 }
 
-/// Measures the difference of pictures that were made alike; `mask` says where they can be.
-pub(crate) fn measure(alike: &Alike, mask: &Plane, settings: &Settings) -> Measure {
-    let [r, g, b] = &alike.residual;
-    let raw = r.map_rows(|y, out| length(r.row(y), g.row(y), b.row(y), mask.row(y), out));
-    let (own, their) =
-        rayon::join(|| steepness(&luma(&alike.first)), || steepness(&luma(&alike.second)));
-    // The smaller of both: the new edge of an edit must not excuse itself.
-    let texture = own
-        .map_rows(|y, out| {
-            for ((out, a), b) in out.iter_mut().zip(own.row(y)).zip(their.row(y)) {
-                *out = a.min(*b);
-            }
-        })
-        .blurred(1.0);
+/// Measures the difference of frames, the second brought onto the first, where `mask` is set.
+pub(crate) fn measure(
+    first: &[Plane; 3],
+    second: &[Plane; 3],
+    mask: &Plane,
+    radiometry: &Radiometry,
+    settings: &Settings,
+) -> Measure {
+    let (raw, luma) = compared(first, second, mask, radiometry, settings);
+    let texture = textured(&luma[0], &luma[1]);
     let noise = NoiseCurve::of(&raw, &texture, mask, settings);
-    let z = raw.map_rows(|y, out| {
-        for ((out, d), t) in out.iter_mut().zip(raw.row(y)).zip(texture.row(y)) {
-            *out = d * noise.inverse(*t);
+    let (difference, z) = pooled(&raw, &texture, &noise, settings.pooling);
+    Measure { difference, z, noise: noise.table.first().copied().unwrap_or(0.0), luma }
+}
+
+/// Rows around a band, as far as the picture goes.
+struct Halo {
+    top: usize,
+    bottom: usize,
+}
+
+impl Halo {
+    fn new(band: usize, reach: usize, height: usize) -> Self {
+        let top = (band * ROWS).saturating_sub(reach);
+        Self { top, bottom: ((band + 1) * ROWS + reach).min(height) }
+    }
+
+    fn len(&self) -> usize {
+        self.bottom - self.top
+    }
+
+    /// The row `y` of the picture, or the nearest, in a buffer of these rows.
+    fn row<'b>(&self, buffer: &'b [f32], width: usize, y: isize) -> &'b [f32] {
+        let y = y.clamp(self.top as isize, self.bottom as isize - 1) as usize - self.top;
+        &buffer[y * width..(y + 1) * width]
+    }
+}
+
+/// The difference in grey levels, and both pictures' brightness, everything global made up for.
+fn compared(
+    first: &[Plane; 3],
+    second: &[Plane; 3],
+    mask: &Plane,
+    radiometry: &Radiometry,
+    settings: &Settings,
+) -> (Plane, [Plane; 2]) {
+    let (width, height) = (mask.width, mask.height);
+    let (own, their) = radiometry.smoothing(settings.smoothing);
+    let (own, their) = (gaussian(own), gaussian(their));
+    let [mut raw, mut luma, mut second_luma] = [(); 3].map(|()| Plane::unset(width, height));
+    let bands = (
+        raw.data.par_chunks_mut(width * ROWS),
+        luma.data.par_chunks_mut(width * ROWS),
+        second_luma.data.par_chunks_mut(width * ROWS),
+    );
+    bands.into_par_iter().enumerate().for_each(|(band, (raw, luma, second_luma))| {
+        let halo = Halo::new(band, own.len() - 1, height);
+        let (mut smooth_own, mut smooth_their) =
+            (Smoother::new(&own, width), Smoother::new(&their, width));
+        let mut toned = vec![0.0; halo.len() * width];
+        let (mut a, mut b) = (vec![0.0; width], vec![0.0; width]);
+        let (mut gain, mut blend) = (vec![0.0; width], Vec::new());
+        raw.fill(0.0);
+        luma.fill(0.0);
+        second_luma.fill(0.0);
+        for c in 0..3 {
+            toned.copy_from_slice(&first[c].data[halo.top * width..halo.bottom * width]);
+            apply_curve(&radiometry.curves[c], &mut toned);
+            let outs = raw
+                .chunks_exact_mut(width)
+                .zip(luma.chunks_exact_mut(width))
+                .zip(second_luma.chunks_exact_mut(width));
+            for (i, ((raw, luma), second_luma)) in outs.enumerate() {
+                let y = band * ROWS + i;
+                smooth_own.row(|k| halo.row(&toned, width, y as isize + k), &mut a);
+                smooth_their.row(|k| second[c].row_clamped(y as isize + k), &mut b);
+                radiometry.light.row(c, y, QUARTER, &mut blend, &mut gain);
+                lit(&a, &mut gain);
+                add_channel(&gain, &b, LUMA[c], raw, luma, second_luma);
+            }
+        }
+        for (i, raw) in raw.chunks_exact_mut(width).enumerate() {
+            finish(mask.row(band * ROWS + i), raw);
         }
     });
-    let (difference, z) =
-        rayon::join(|| raw.blurred(settings.pooling), || z.blurred(settings.pooling));
-    Measure {
-        difference,
-        z,
-        noise: noise.table.first().copied().unwrap_or(0.0),
-        steepness: [own, their],
-    }
+    (raw, [luma, second_luma])
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn length(r: &[f32], g: &[f32], b: &[f32], mask: &[f32], out: &mut [f32]) {
-    let n = out.len();
-    let (r, g, b, mask) = (&r[..n], &g[..n], &b[..n], &mask[..n]);
+fn add_channel(
+    a: &[f32],
+    b: &[f32],
+    weight: f32,
+    raw: &mut [f32],
+    luma: &mut [f32],
+    second_luma: &mut [f32],
+) {
+    let n = raw.len();
+    let (a, b, luma, second_luma) = (&a[..n], &b[..n], &mut luma[..n], &mut second_luma[..n]);
     for x in 0..n {
-        let sum = r[x] * r[x] + g[x] * g[x] + b[x] * b[x];
-        out[x] = (sum * (1.0 / 3.0)).sqrt() * mask[x];
+        let r = b[x] - a[x];
+        raw[x] += r * r;
+        luma[x] += a[x] * weight;
+        second_luma[x] += b[x] * weight;
     }
 }
 
-/// The largest gradient in the 3×3 neighbourhood.
-fn steepness(luma: &Plane) -> Plane {
-    let gradient = luma.map_rows(|y, out| {
-        let above = luma.row_clamped(y as isize - 1);
-        let below = luma.row_clamped(y as isize + 1);
-        gradients(above, luma.row(y), below, out);
+#[multiversion(targets("x86_64+avx2"))]
+fn finish(mask: &[f32], raw: &mut [f32]) {
+    for (raw, m) in raw.iter_mut().zip(mask) {
+        *raw = (*raw * (1.0 / 3.0)).sqrt() * m;
+    }
+}
+
+/// The largest gradient around each pixel, in the picture that has less of it: the new edge of an
+/// edit must not excuse itself.
+fn textured(first: &Plane, second: &Plane) -> Plane {
+    let (width, height) = (first.width, first.height);
+    let kernel = gaussian(TEXTURE_BLUR);
+    let radius = kernel.len() - 1;
+    let mut texture = Plane::unset(width, height);
+    texture.data.par_chunks_mut(width * ROWS).enumerate().for_each(|(band, out)| {
+        let steep = Halo::new(band, radius + 1, height);
+        let mut gradients = [(); 2].map(|()| vec![0.0; steep.len() * width]);
+        for (plane, gradients) in [first, second].into_iter().zip(&mut gradients) {
+            for (i, out) in gradients.chunks_exact_mut(width).enumerate() {
+                let y = (steep.top + i) as isize;
+                let rows = [-1, 0, 1].map(|k| plane.row_clamped(y + k));
+                gradient(rows, out);
+            }
+        }
+        let halo = Halo::new(band, radius, height);
+        let mut least = vec![0.0; halo.len() * width];
+        let mut other = vec![0.0; width];
+        for (i, out) in least.chunks_exact_mut(width).enumerate() {
+            let y = (halo.top + i) as isize;
+            let rows = |g: usize| [-1, 0, 1].map(|k| steep.row(&gradients[g], width, y + k));
+            maxima(rows(0), out);
+            maxima(rows(1), &mut other);
+            smaller(&other, out);
+        }
+        let mut smoother = Smoother::new(&kernel, width);
+        for (i, out) in out.chunks_exact_mut(width).enumerate() {
+            let y = (band * ROWS + i) as isize;
+            smoother.row(|k| halo.row(&least, width, y + k), out);
+        }
     });
-    gradient.map_rows(|y, out| {
-        let above = gradient.row_clamped(y as isize - 1);
-        let below = gradient.row_clamped(y as isize + 1);
-        maxima(above, gradient.row(y), below, out);
-    })
+    texture
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn gradients(above: &[f32], row: &[f32], below: &[f32], out: &mut [f32]) {
+fn gradient([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
     let n = out.len();
     let (above, row, below) = (&above[..n], &row[..n], &below[..n]);
+    out[0] = 0.0;
+    out[n - 1] = 0.0;
     for x in 1..n.saturating_sub(1) {
         let (gx, gy) = ((row[x + 1] - row[x - 1]) * 0.5, (below[x] - above[x]) * 0.5);
         out[x] = (gx * gx + gy * gy).sqrt();
@@ -90,14 +197,48 @@ fn gradients(above: &[f32], row: &[f32], below: &[f32], out: &mut [f32]) {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn maxima(above: &[f32], row: &[f32], below: &[f32], out: &mut [f32]) {
+fn maxima([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
     let n = out.len();
     let (above, row, below) = (&above[..n], &row[..n], &below[..n]);
     let max = |a: f32, b: f32| if a > b { a } else { b };
     let column = |x: usize| max(max(above[x], row[x]), below[x]);
+    out[0] = column(0);
+    out[n - 1] = column(n - 1);
     for x in 1..n.saturating_sub(1) {
         out[x] = max(max(column(x - 1), column(x)), column(x + 1));
     }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn smaller(row: &[f32], out: &mut [f32]) {
+    for (out, v) in out.iter_mut().zip(row) {
+        *out = if *v < *out { *v } else { *out };
+    }
+}
+
+/// The difference, plain and in units of noise, averaged over a small neighbourhood.
+fn pooled(raw: &Plane, texture: &Plane, noise: &NoiseCurve, sigma: f32) -> (Plane, Plane) {
+    let (width, height) = (raw.width, raw.height);
+    let kernel = gaussian(sigma);
+    let (mut difference, mut z) = (Plane::unset(width, height), Plane::unset(width, height));
+    let bands = (difference.data.par_chunks_mut(width * ROWS), z.data.par_chunks_mut(width * ROWS));
+    bands.into_par_iter().enumerate().for_each(|(band, (difference, z))| {
+        let halo = Halo::new(band, kernel.len() - 1, height);
+        let range = halo.top * width..halo.bottom * width;
+        let mut sharp = vec![0.0; halo.len() * width];
+        let pixels = raw.data[range.clone()].iter().zip(&texture.data[range]);
+        for (out, (d, t)) in sharp.iter_mut().zip(pixels) {
+            *out = d * noise.inverse(*t);
+        }
+        let mut smoother = Smoother::new(&kernel, width);
+        let outs = difference.chunks_exact_mut(width).zip(z.chunks_exact_mut(width));
+        for (i, (difference, z)) in outs.enumerate() {
+            let y = (band * ROWS + i) as isize;
+            smoother.row(|k| raw.row_clamped(y + k), difference);
+            smoother.row(|k| halo.row(&sharp, width, y + k), z);
+        }
+    });
+    (difference, z)
 }
 
 /// How much difference a texture brings by itself.
@@ -108,7 +249,8 @@ struct NoiseCurve {
 
 impl NoiseCurve {
     fn of(difference: &Plane, texture: &Plane, mask: &Plane, settings: &Settings) -> Self {
-        let rows: Vec<usize> = (0..texture.height).step_by(2).collect();
+        let step = (texture.height / NOISE_ROWS).max(1);
+        let rows: Vec<usize> = (0..texture.height).step_by(step).collect();
         let mut textures = Histogram::new(LEVELS, PER_LEVEL);
         for &y in &rows {
             for (t, m) in texture.row(y).iter().zip(mask.row(y)) {

@@ -12,7 +12,7 @@ pub use settings::Settings;
 pub use tool::{DifferenceArgs, LocalizeDifferences};
 
 use self::measure::Measure;
-use self::radiometry::Alike;
+use self::radiometry::Radiometry;
 use self::regions::Blob;
 use crate::coords::{PixelBox, Size};
 use crate::picture::Picture;
@@ -108,10 +108,10 @@ pub fn compare(
     } else {
         Flow::none(width, height)
     };
-    let warped = warp(edited, &found.affine, &flow);
-    let alike = radiometry::alike(&source.rgb, &warped.rgb, &warped.mask, settings);
-    let mask = if warped.moved { eroded(&warped.mask, settings.border) } else { warped.mask };
-    let measure = measure::measure(&alike, &mask, settings);
+    let warped = warp(edited, &found.affine, &flow, settings.border);
+    let (rgb, mask) = (&warped.rgb, &warped.mask);
+    let radiometry = Radiometry::estimate(&source.rgb, rgb, mask, settings);
+    let measure = measure::measure(&source.rgb, rgb, mask, &radiometry, settings);
     let found = regions::find(&measure, settings);
 
     let scale = f64::from(first.size().long_side()) / f64::from(size.long_side());
@@ -120,9 +120,15 @@ pub fn compare(
         .blobs
         .iter()
         .take(max_regions)
-        .map(|blob| region(blob, &alike, &measure, &registration, size, settings))
+        .map(|blob| {
+            let [own, their] = colours(blob, &source.rgb, rgb, &radiometry, &measure, settings);
+            let mut region = region(blob, &registration, size, settings);
+            (region.colour_first, region.colour_second) = (own, their);
+            region.structure = structure(blob, &measure, settings);
+            region
+        })
         .collect();
-    let tone = alike.curves.iter().map(|c| f64::from(c.strength())).sum::<f64>() / 3.0;
+    let tone = radiometry.curves.iter().map(|c| f64::from(c.strength())).sum::<f64>() / 3.0;
     Comparison {
         regions,
         left_out,
@@ -132,79 +138,81 @@ pub fn compare(
         nuisance: Nuisance {
             warp: f64::from(flow.reach()) * scale,
             tone,
-            blur: f64::from(alike.blur) * scale,
-            relighting: f64::from(alike.relighting),
+            blur: f64::from(radiometry.blur) * scale,
+            relighting: f64::from(radiometry.light.reach()),
             noise: f64::from(measure.noise),
         },
     }
 }
 
-/// The mask without its outermost pixels, and those of the frame.
-fn eroded(mask: &Plane, by: usize) -> Plane {
-    let reach = by as isize;
-    let rows = mask.map_rows(|y, out| {
-        let y = y as isize;
-        if y < reach || y + reach >= mask.height as isize {
-            return;
-        }
-        out.copy_from_slice(mask.row_clamped(y));
-        for near in y - reach..=y + reach {
-            for (out, m) in out.iter_mut().zip(mask.row_clamped(near)) {
-                *out *= m;
-            }
-        }
-    });
-    rows.map_rows(|y, out| {
-        let row = rows.row(y);
-        for x in by..row.len().saturating_sub(by) {
-            out[x] = if row[x - by..=x + by].iter().all(|m| *m > 0.5) { 1.0 } else { 0.0 };
-        }
-    })
-}
-
-fn region(
-    blob: &Blob,
-    alike: &Alike,
-    measure: &Measure,
-    registration: &Registration,
-    frame: Size,
-    settings: &Settings,
-) -> Region {
+fn region(blob: &Blob, registration: &Registration, frame: Size, settings: &Settings) -> Region {
     let (first, second) = (registration.first(), registration.second());
     let [x1, y1, x2, y2] = blob.area.map(|v| v as f64);
     let bbox = PixelBox::new(x1, y1, x2, y2)
         .grown(settings.padding, settings.padding)
         .mapped(&PixelBox::whole(frame), &PixelBox::whole(first))
         .whole_pixels(first);
-    let bbox_second = registration.to_second(&bbox).whole_pixels(second);
-    let mut sums = [[0.0f64; 3]; 2];
-    let mut structure = 0.0f64;
-    let mut count = 0.0f64;
-    for y in blob.area[1]..blob.area[3] {
-        for x in blob.area[0]..blob.area[2] {
-            let at = y * frame.width as usize + x;
-            if measure.z.data[at] <= settings.region_z {
-                continue;
-            }
-            for c in 0..3 {
-                sums[0][c] += f64::from(alike.first[c].data[at]);
-                sums[1][c] += f64::from(alike.second[c].data[at]);
-            }
-            structure +=
-                f64::from((measure.steepness[0].data[at] - measure.steepness[1].data[at]).abs());
-            count += 1.0;
-        }
-    }
-    let count = count.max(1.0);
     Region {
         bbox,
-        bbox_second,
+        bbox_second: registration.to_second(&bbox).whole_pixels(second),
         area_fraction: bbox.area() / first.area().max(1) as f64,
         strength: f64::from(blob.peak_difference),
         significance: f64::from(blob.peak_z),
         mass: f64::from(blob.mass),
-        colour_first: sums[0].map(|s| s / count),
-        colour_second: sums[1].map(|s| s / count),
-        structure: structure / count,
+        colour_first: [0.0; 3],
+        colour_second: [0.0; 3],
+        structure: 0.0,
     }
+}
+
+/// The pixels of a blob's box that differ.
+fn differing<'a>(
+    blob: &'a Blob,
+    measure: &'a Measure,
+    settings: &'a Settings,
+) -> impl Iterator<Item = (usize, usize)> + 'a {
+    let [x1, y1, x2, y2] = blob.area;
+    (y1..y2)
+        .flat_map(move |y| (x1..x2).map(move |x| (x, y)))
+        .filter(|&(x, y)| measure.z.row(y)[x] > settings.region_z)
+}
+
+/// Mean colours of the differing pixels, in the first picture as the second would show it, and in
+/// the second.
+fn colours(
+    blob: &Blob,
+    first: &[Plane; 3],
+    second: &[Plane; 3],
+    radiometry: &Radiometry,
+    measure: &Measure,
+    settings: &Settings,
+) -> [[f64; 3]; 2] {
+    let mut sums = [[0.0f64; 3]; 2];
+    let mut count = 0.0f64;
+    for (x, y) in differing(blob, measure, settings) {
+        for c in 0..3 {
+            let own = radiometry.predicted(c, first[c].row(y)[x], x, y);
+            sums[0][c] += f64::from(own);
+            sums[1][c] += f64::from(second[c].row(y)[x]);
+        }
+        count += 1.0;
+    }
+    sums.map(|sum| sum.map(|s| s / count.max(1.0)))
+}
+
+/// How far the brightness's slope changed, on average over the differing pixels.
+fn structure(blob: &Blob, measure: &Measure, settings: &Settings) -> f64 {
+    let slopes = |plane: &Plane, x: usize, y: usize| {
+        let right = plane.row(y)[(x + 1).min(plane.width - 1)];
+        let below = plane.row_clamped(y as isize + 1)[x];
+        (right - plane.row(y)[x], below - plane.row(y)[x])
+    };
+    let (mut sum, mut count) = (0.0f64, 0.0f64);
+    for (x, y) in differing(blob, measure, settings) {
+        let (a, b) = (slopes(&measure.luma[0], x, y), slopes(&measure.luma[1], x, y));
+        let (dx, dy) = (f64::from(b.0 - a.0), f64::from(b.1 - a.1));
+        sum += (dx * dx + dy * dy).sqrt();
+        count += 1.0;
+    }
+    sum / count.max(1.0)
 }

@@ -5,7 +5,7 @@ use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::global::{Found, Level};
-use super::plane::{Histogram, Plane};
+use super::plane::{Histogram, Lookup, Plane};
 
 /// Pixels of the frame per cell of the field.
 const CELL: usize = 8;
@@ -93,41 +93,40 @@ impl Flow {
         flow
     }
 
-    /// The moves of a row: of the pixels at `(x + ½)·scale − ½` for each `x`, at `y` likewise.
-    pub(crate) fn row(
-        field: &Plane,
-        columns: &Columns,
-        y: f32,
-        blend: &mut Vec<f32>,
-        out: &mut [f32],
+    /// Adds the moves of the row `y` of a level of this scale, in its pixels, to its points.
+    pub(crate) fn add_row(
+        &self,
+        scale: usize,
+        y: usize,
+        row: &mut Row,
+        xs: &mut [f32],
+        ys: &mut [f32],
     ) {
-        let y = (y / CELL as f32 - 0.5).clamp(0.0, (field.height - 1) as f32);
-        let (y0, t) = (y as usize, y - (y as usize) as f32);
-        let (a, b) = (field.row(y0), field.row((y0 + 1).min(field.height - 1)));
-        blend.clear();
-        blend.extend(a.iter().zip(b).map(|(a, b)| a + (b - a) * t));
-        for ((out, &i), &t) in out.iter_mut().zip(&columns.index).zip(&columns.part) {
-            let (a, b) = (blend[i as usize], blend[(i as usize + 1).min(blend.len() - 1)]);
-            *out = a + (b - a) * t;
+        let cell = CELL as f32 / scale as f32;
+        let at = y as f32 + 0.5;
+        for (field, points) in [(&self.u, xs), (&self.v, ys)] {
+            field.expand_row(at, cell, &mut row.blend, &mut row.values);
+            add_scaled(&row.values, 1.0 / scale as f32, points);
         }
     }
 }
 
-/// Where each column of a level lies between the cells of the field.
-pub(crate) struct Columns {
-    index: Vec<u32>,
-    part: Vec<f32>,
+/// Scratch for a row of moves.
+pub(crate) struct Row {
+    blend: Vec<f32>,
+    values: Vec<f32>,
 }
 
-impl Columns {
-    pub(crate) fn new(width: usize, scale: usize, cells: usize) -> Self {
-        let place = |x: usize| {
-            let at = (x as f32 + 0.5) * scale as f32 / CELL as f32 - 0.5;
-            at.clamp(0.0, (cells - 1) as f32)
-        };
-        let index = (0..width).map(|x| place(x) as u32).collect();
-        let part = (0..width).map(|x| place(x) - (place(x) as u32) as f32).collect();
-        Self { index, part }
+impl Row {
+    pub(crate) fn new(width: usize) -> Self {
+        Self { blend: Vec::new(), values: vec![0.0; width] }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn add_scaled(values: &[f32], factor: f32, out: &mut [f32]) {
+    for (out, v) in out.iter_mut().zip(values) {
+        *out += v * factor;
     }
 }
 
@@ -245,8 +244,7 @@ impl Search<'_> {
     ) -> (Vec<[f32; MOMENTS]>, Histogram) {
         let plane = &self.first.plane;
         let (width, height) = (plane.width, plane.height);
-        let columns = Columns::new(width, self.first.scale, flow.u.width);
-        let mut lookup = Lookup::new(width);
+        let mut scratch = Scratch::new(width);
         let mut rows = [(); 3].map(|()| Warped::new(width));
         let mut sums = vec![vec![0.0f32; width]; MOMENTS];
         let mut residual = vec![0.0; width];
@@ -254,12 +252,12 @@ impl Search<'_> {
         let mut histogram = Histogram::new(512, 8.0);
         let top = cells.start * cell;
         let clamp = |y: isize| y.clamp(0, height as isize - 1) as usize;
-        self.warp(flow, &columns, clamp(top as isize - 1), &mut lookup, &mut rows[0]);
-        self.warp(flow, &columns, clamp(top as isize), &mut lookup, &mut rows[1]);
+        self.warp(flow, clamp(top as isize - 1), &mut scratch, &mut rows[0]);
+        self.warp(flow, clamp(top as isize), &mut scratch, &mut rows[1]);
         for cell_row in cells {
             sums.iter_mut().for_each(|sum| sum.fill(0.0));
             for y in cell_row * cell..((cell_row + 1) * cell).min(height) {
-                self.warp(flow, &columns, clamp(y as isize + 1), &mut lookup, &mut rows[2]);
+                self.warp(flow, clamp(y as isize + 1), &mut scratch, &mut rows[2]);
                 let own = [
                     plane.row_clamped(y as isize - 1),
                     plane.row(y),
@@ -284,49 +282,32 @@ impl Search<'_> {
     }
 
     /// A row of the second picture, where the field says that it lies.
-    fn warp(
-        &self,
-        flow: &Flow,
-        columns: &Columns,
-        y: usize,
-        lookup: &mut Lookup,
-        out: &mut Warped,
-    ) {
-        let scale = self.first.scale as f32;
-        let second = &self.second.plane;
-        let at = (y as f32 + 0.5) * scale;
-        Flow::row(&flow.u, columns, at, &mut lookup.blend, &mut lookup.u);
-        Flow::row(&flow.v, columns, at, &mut lookup.blend, &mut lookup.v);
-        Flow::row(&flow.bias, columns, at, &mut lookup.blend, &mut out.bias);
-        let (w, h) = self.first.extent;
-        let point = |x: f64| {
-            let at = ((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5);
-            let (px, py) = self.global.affine.apply(at);
-            ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
-        };
-        let (start, next) = (point(0.0), point(1.0));
-        let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
-        let (sx, sy) = (start.0 as f32, start.1 as f32);
-        let (right, bottom) = (second.width as f32 - 2.0, second.height as f32 - 2.0);
-        for x in 0..out.value.len() {
-            let px = sx + dx * x as f32 + lookup.u[x] / scale;
-            let py = sy + dy * x as f32 + lookup.v[x] / scale;
-            let inside = px >= 1.0 && py >= 1.0 && px <= right && py <= bottom;
-            out.valid[x] = if inside { 1.0 } else { 0.0 };
-            out.value[x] = second.sample(px, py);
-        }
+    fn warp(&self, flow: &Flow, y: usize, scratch: &mut Scratch, out: &mut Warped) {
+        let scale = self.first.scale;
+        let Scratch { xs, ys, row, lookup } = scratch;
+        self.global.affine.row(self.first.extent, y, xs, ys);
+        flow.add_row(scale, y, row, xs, ys);
+        let cell = CELL as f32 / scale as f32;
+        flow.bias.expand_row(y as f32 + 0.5, cell, &mut row.blend, &mut out.bias);
+        lookup.bilinear(&self.second.plane, (xs, ys), 1.0, &mut out.value, &mut out.valid);
     }
 }
 
-struct Lookup {
-    u: Vec<f32>,
-    v: Vec<f32>,
-    blend: Vec<f32>,
+struct Scratch {
+    xs: Vec<f32>,
+    ys: Vec<f32>,
+    row: Row,
+    lookup: Lookup,
 }
 
-impl Lookup {
+impl Scratch {
     fn new(width: usize) -> Self {
-        Self { u: vec![0.0; width], v: vec![0.0; width], blend: Vec::new() }
+        Self {
+            xs: vec![0.0; width],
+            ys: vec![0.0; width],
+            row: Row::new(width),
+            lookup: Lookup::new(width),
+        }
     }
 }
 

@@ -37,7 +37,7 @@ impl Frame {
         let bytes = source.as_raw();
         let across = Taps::new(source.width() as usize, width);
         let down = Taps::new(source.height() as usize, height);
-        let [mut r, mut g, mut b, mut luma] = [(); 4].map(|()| Plane::new(width, height));
+        let [mut r, mut g, mut b, mut luma] = [(); 4].map(|()| Plane::unset(width, height));
         let bands = (
             r.data.par_chunks_mut(width * ROWS),
             g.data.par_chunks_mut(width * ROWS),

@@ -4,7 +4,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::plane::{Histogram, Plane};
+use super::plane::{Histogram, Lookup, Plane};
 use super::relighting::Relighting;
 
 /// The coarsest level's long side is about this.
@@ -66,6 +66,21 @@ impl Affine {
         let (ia, ib, ic, id) = (d / det, -b / det, -c / det, a / det);
         let shift = (-(ia * p[0] + ib * p[3]), -(ic * p[0] + id * p[3]));
         Some(Self([shift.0, ia - 1.0, ib, shift.1, ic, id - 1.0]))
+    }
+
+    /// Where the pixels of the row `y` of a frame or level of this extent lie in the second.
+    pub(crate) fn row(&self, (w, h): (f64, f64), y: usize, xs: &mut [f32], ys: &mut [f32]) {
+        let point = |x: f64| {
+            let (px, py) = self.apply(((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5));
+            ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
+        };
+        let (start, next) = (point(0.0), point(1.0));
+        let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
+        let (sx, sy) = (start.0 as f32, start.1 as f32);
+        for (x, (px, py)) in xs.iter_mut().zip(ys).enumerate() {
+            *px = sx + dx * x as f32;
+            *py = sy + dy * x as f32;
+        }
     }
 
     /// The longest move of a corner, in pixels of a frame of this size.
@@ -158,35 +173,41 @@ pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
     };
     // The two coarsest levels, from each start.
     let coarse = count.saturating_sub(2)..count;
-    let from_start = |scale: f64| {
-        let start = Affine([0.0, scale, 0.0, 0.0, 0.0, scale]);
-        let mut found = Found {
-            affine: start,
-            gain: 1.0,
-            bias: 0.0,
-            sigma: 20.0,
-            cost: f64::INFINITY,
-            overlap: 0.0,
-        };
-        for level in coarse.clone().rev() {
-            found = run(first, level, &[0, 1], found);
+    let from_start = |start: Option<f64>| {
+        let scale = start.unwrap_or_default();
+        let affine = Affine([0.0, scale, 0.0, 0.0, 0.0, scale]);
+        let mut found =
+            Found { affine, gain: 1.0, bias: 0.0, sigma: 20.0, cost: f64::INFINITY, overlap: 0.0 };
+        if start.is_some() {
+            for level in coarse.clone().rev() {
+                found = run(first, level, &[0, 1], found);
+            }
+        } else {
+            // Where nothing moved by much, a wide search could only go astray.
+            let search = Search::new(&first[coarse.start], &second[coarse.start], SIGMA_FLOOR[1]);
+            found = search.settled(found);
         }
-        found
+        // Costs are compared, and the last steps done, under one light.
+        let mut level = [first[coarse.start].clone()];
+        let light = relight(&mut level, &second[coarse.start..], 0, &mut found);
+        let search = Search::new(&level[0], &second[coarse.start], SIGMA_FLOOR[1]);
+        let found = search.iterate(found, Free::Scale, ITERATIONS[1][1]);
+        (found, light)
     };
-    let mut best = from_start(STARTS[0]);
+    let (mut best, mut light) = from_start(None);
     let contrast = mean_gradient(&first[coarse.start].plane);
     if best.cost > GOOD_ENOUGH * contrast {
-        let others: Vec<Found> = STARTS[1..].par_iter().map(|&s| from_start(s)).collect();
-        for other in others {
+        let others: Vec<(Found, Light)> = STARTS.par_iter().map(|&s| from_start(Some(s))).collect();
+        for (other, its_light) in others {
             if other.overlap >= LEAST_OVERLAP && other.cost < CLEARLY * best.cost - MARGIN {
-                best = other;
+                (best, light) = (other, its_light);
             }
         }
     }
     if best.overlap < LEAST_OVERLAP {
         best.affine = Affine::IDENTITY;
     }
-    relight(first, second, coarse.start, &mut best);
+    light.apply(first);
     for level in (0..coarse.start).rev() {
         best = run(first, level, &[1, 2], best);
     }
@@ -196,31 +217,47 @@ pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
     best
 }
 
+/// Tone and lighting of the second picture against the first.
+struct Light {
+    gain: f32,
+    bias: f32,
+    field: Relighting,
+    /// Pixels of the frame per pixel of the level that it was seen on.
+    scale: usize,
+}
+
+impl Light {
+    /// Gives it to the levels of the first picture.
+    fn apply(&self, levels: &mut [Level]) {
+        for level in levels {
+            let mut toned = std::mem::take(&mut level.plane);
+            toned.data.iter_mut().for_each(|v| *v = *v * self.gain + self.bias);
+            level.plane = self.field.apply(0, &toned, self.scale as f32 / level.scale as f32);
+        }
+    }
+}
+
 /// Gives the first picture the tone and the lighting of the second, as they are seen on `level`.
-fn relight(first: &mut [Level], second: &[Level], level: usize, found: &mut Found) {
+fn relight(first: &mut [Level], second: &[Level], level: usize, found: &mut Found) -> Light {
     let (own, their) = (&first[level], &second[level]);
     let search = Search::new(own, their, 1.0);
     let (width, height) = (own.plane.width, own.plane.height);
     let (mut warped, mut mask) = (Plane::new(width, height), Plane::new(width, height));
     let rows = warped.data.chunks_exact_mut(width).zip(mask.data.chunks_exact_mut(width));
+    let mut row = RowLookup::new(width);
     for (y, (warped, mask)) in rows.enumerate() {
-        search.warp_row(found, &their.plane, y, warped, mask);
+        search.warp_row(found, y, &mut row, warped, mask);
     }
-    let toned = |plane: &Plane| {
-        let mut toned = plane.clone();
-        toned.data.iter_mut().for_each(|v| *v = *v * found.gain + found.bias);
-        toned
-    };
-    let scale = own.scale as f32;
+    let mut toned = own.plane.clone();
+    toned.data.iter_mut().for_each(|v| *v = *v * found.gain + found.bias);
     let long = own.extent.0.max(own.extent.1) as f32;
     let cell = (LIGHT_CELL / own.scale).max(1);
-    let light =
-        Relighting::estimate(&[toned(&own.plane)], &[warped], &mask, cell, LIGHT_WINDOW * long);
-    for level in first.iter_mut() {
-        level.plane = light.apply(0, &toned(&level.plane), scale / level.scale as f32);
-    }
+    let field = Relighting::estimate(&[toned], &[warped], &mask, cell, LIGHT_WINDOW * long);
+    let light = Light { gain: found.gain, bias: found.bias, field, scale: own.scale };
+    light.apply(first);
     found.gain = 1.0;
     found.bias = 0.0;
+    light
 }
 
 /// Mean length of the gradient, in grey levels per pixel.
@@ -275,10 +312,7 @@ impl<'a> Search<'a> {
         if iterations == 0 {
             return found;
         }
-        // Tone and scale of the residual follow the position by one iteration: start them well.
-        for _ in 0..2 {
-            self.sums(&found).update_tone(&mut found, self.sigma_floor);
-        }
+        found = self.settled(found);
         for _ in 0..iterations {
             let sums = self.sums(&found);
             let step = sums.step(&found.affine, free, self.first.extent);
@@ -293,6 +327,14 @@ impl<'a> Search<'a> {
             }
         }
         self.sums(&found).update_cost(&mut found);
+        found
+    }
+
+    /// Tone and scale of the residual follow the position by one iteration: this starts them well.
+    fn settled(&self, mut found: Found) -> Found {
+        for _ in 0..2 {
+            self.sums(&found).update_tone(&mut found, self.sigma_floor);
+        }
         found
     }
 
@@ -313,20 +355,16 @@ impl<'a> Search<'a> {
     }
 
     fn band(&self, found: &Found, rows: std::ops::Range<usize>) -> Sums {
-        let (first, second) = (&self.first.plane, &self.second.plane);
+        let first = &self.first.plane;
         let width = first.width;
         let mut sums = Sums::new();
         let mut warped: Vec<Vec<f32>> = vec![vec![0.0; width]; 3];
         let mut valid: Vec<Vec<f32>> = vec![vec![0.0; width]; 3];
         let mut work = Work::new(width);
-        let warp = |y: isize, warped: &mut [f32], valid: &mut [f32]| {
-            self.warp_row(
-                found,
-                second,
-                y.clamp(0, first.height as isize - 1) as usize,
-                warped,
-                valid,
-            );
+        let mut row = RowLookup::new(width);
+        let mut warp = |y: isize, warped: &mut [f32], valid: &mut [f32]| {
+            let y = y.clamp(0, first.height as isize - 1) as usize;
+            self.warp_row(found, y, &mut row, warped, valid);
         };
         let y0 = rows.start as isize;
         warp(y0 - 1, &mut warped[0], &mut valid[0]);
@@ -362,27 +400,26 @@ impl<'a> Search<'a> {
     fn warp_row(
         &self,
         found: &Found,
-        second: &Plane,
         y: usize,
+        row: &mut RowLookup,
         out: &mut [f32],
         valid: &mut [f32],
     ) {
-        let (w, h) = self.first.extent;
-        let point = |x: f64| {
-            let at = ((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5);
-            let (px, py) = found.affine.apply(at);
-            ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
-        };
-        let (start, next) = (point(0.0), point(1.0));
-        let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
-        let (sx, sy) = (start.0 as f32, start.1 as f32);
-        let (right, bottom) = (second.width as f32 - 2.0, second.height as f32 - 2.0);
-        for (x, (out, valid)) in out.iter_mut().zip(valid).enumerate() {
-            let (px, py) = (sx + dx * x as f32, sy + dy * x as f32);
-            let inside = px >= 1.0 && py >= 1.0 && px <= right && py <= bottom;
-            *valid = if inside { 1.0 } else { 0.0 };
-            *out = second.sample(px, py);
-        }
+        found.affine.row(self.first.extent, y, &mut row.xs, &mut row.ys);
+        row.lookup.bilinear(&self.second.plane, (&row.xs, &row.ys), 1.0, out, valid);
+    }
+}
+
+/// The points of a row and what looks them up.
+struct RowLookup {
+    xs: Vec<f32>,
+    ys: Vec<f32>,
+    lookup: Lookup,
+}
+
+impl RowLookup {
+    fn new(width: usize) -> Self {
+        Self { xs: vec![0.0; width], ys: vec![0.0; width], lookup: Lookup::new(width) }
     }
 }
 

@@ -3,6 +3,8 @@
 //! Every loop is element-wise or sums in fixed lanes and a fixed order, so that the bytes are the
 //! same whatever the width of the vectors and the number of threads.
 
+use std::sync::Mutex;
+
 use multiversion::multiversion;
 use rayon::prelude::*;
 
@@ -11,17 +13,71 @@ pub(crate) const BAND: usize = 16;
 /// The widest half of a smoothing kernel.
 const MAX_RADIUS: usize = 24;
 
+/// Buffers of planes that are gone, for those to come: fresh memory costs a page fault every 4 KB,
+/// which adds up to as much as the work itself.
+static SPARE: Mutex<Vec<Vec<f32>>> = Mutex::new(Vec::new());
+/// Smaller buffers are not worth keeping, …
+const LEAST_SPARE: usize = 1 << 14;
+/// … larger ones take too much memory, …
+const MOST_SPARE: usize = 1 << 22;
+/// … and so do more than this many.
+const SPARES: usize = 32;
+
 /// One channel of a picture, row by row.
-#[derive(Debug, Clone, PartialEq, Default)]
+#[derive(Debug, PartialEq, Default)]
 pub(crate) struct Plane {
     pub(crate) width: usize,
     pub(crate) height: usize,
     pub(crate) data: Vec<f32>,
 }
 
+impl Drop for Plane {
+    fn drop(&mut self) {
+        give_back(std::mem::take(&mut self.data));
+    }
+}
+
+impl Clone for Plane {
+    fn clone(&self) -> Self {
+        let mut copy = Self::unset(self.width, self.height);
+        copy.data.copy_from_slice(&self.data);
+        copy
+    }
+}
+
+fn give_back(data: Vec<f32>) {
+    if (LEAST_SPARE..=MOST_SPARE).contains(&data.capacity())
+        && let Ok(mut spare) = SPARE.lock()
+        && spare.len() < SPARES
+    {
+        spare.push(data);
+    }
+}
+
+/// A buffer of `len` values, whatever they are.
+fn take(len: usize) -> Vec<f32> {
+    if len >= LEAST_SPARE
+        && let Ok(mut spare) = SPARE.lock()
+        && let Some(at) = spare.iter().rposition(|b| (len..=2 * len).contains(&b.capacity()))
+    {
+        let mut data = spare.swap_remove(at);
+        data.resize(len, 0.0);
+        return data;
+    }
+    vec![0.0; len]
+}
+
 impl Plane {
+    /// A plane of zeros.
     pub(crate) fn new(width: usize, height: usize) -> Self {
-        Self { width, height, data: vec![0.0; width * height] }
+        let mut plane = Self::unset(width, height);
+        plane.data.fill(0.0);
+        plane
+    }
+
+    /// A plane of which every value is about to be set.
+    pub(crate) fn unset(width: usize, height: usize) -> Self {
+        Self { width, height, data: take(width * height) }
     }
 
     pub(crate) fn row(&self, y: usize) -> &[f32] {
@@ -43,9 +99,9 @@ impl Plane {
         });
     }
 
-    /// A plane of the same size, each row made from this one.
+    /// A plane of the same size; `make` must set every value of a row.
     pub(crate) fn map_rows(&self, make: impl Fn(usize, &mut [f32]) + Sync) -> Self {
-        let mut out = Self::new(self.width, self.height);
+        let mut out = Self::unset(self.width, self.height);
         out.fill_rows(make);
         out
     }
@@ -56,23 +112,13 @@ impl Plane {
         if kernel.len() == 1 {
             return self.clone();
         }
-        let (width, radius) = (self.width, kernel.len() - 1);
-        let mut out = Self::new(width, self.height);
+        let width = self.width;
+        let mut out = Self::unset(width, self.height);
         out.data.par_chunks_mut(width * BAND).enumerate().for_each(|(band, rows)| {
-            let mut padded = vec![0.0; width + 2 * radius];
-            let mut sources: Vec<&[f32]> = Vec::with_capacity(2 * radius + 1);
+            let mut smoother = Smoother::new(&kernel, width);
             for (i, out) in rows.chunks_exact_mut(width).enumerate() {
                 let y = (band * BAND + i) as isize;
-                let reach = radius as isize;
-                sources.clear();
-                sources.extend((y - reach..=y + reach).map(|y| self.row_clamped(y)));
-                weigh(&kernel, &sources, &mut padded[radius..radius + width]);
-                let (left, right) = (padded[radius], padded[radius + width - 1]);
-                padded[..radius].fill(left);
-                padded[radius + width..].fill(right);
-                let shifted: Vec<&[f32]> =
-                    (0..=2 * radius).map(|k| &padded[k..k + width]).collect();
-                weigh(&kernel, &shifted, out);
+                smoother.row(|k| self.row_clamped(y + k), out);
             }
         });
         out
@@ -80,12 +126,41 @@ impl Plane {
 
     /// Half the size, each pixel the mean of four; an odd last row or column counts twice.
     pub(crate) fn halved(&self) -> Self {
-        let mut out = Self::new(self.width.div_ceil(2), self.height.div_ceil(2));
+        let mut out = Self::unset(self.width.div_ceil(2), self.height.div_ceil(2));
         out.fill_rows(|y, row| {
             let (a, b) = (self.row(2 * y), self.row_clamped(2 * y as isize + 1));
             halve(a, b, row);
         });
         out
+    }
+
+    /// A quarter of the size: halved twice.
+    pub(crate) fn quartered(&self) -> Self {
+        let half = (self.width.div_ceil(2), self.height.div_ceil(2));
+        let mut out = Self::unset(half.0.div_ceil(2), half.1.div_ceil(2));
+        let width = out.width;
+        out.data.par_chunks_mut(width * BAND).enumerate().for_each(|(band, rows)| {
+            let mut halves = [vec![0.0; half.0], vec![0.0; half.0]];
+            for (i, row) in rows.chunks_exact_mut(width).enumerate() {
+                for (k, out) in halves.iter_mut().enumerate() {
+                    let y = (2 * (band * BAND + i) + k).min(half.1 - 1);
+                    halve(self.row(2 * y), self.row_clamped(2 * y as isize + 1), out);
+                }
+                halve(&halves[0], &halves[1], row);
+            }
+        });
+        out
+    }
+
+    /// The values of a coarse field, one per square cell, at the pixels of one row; `y` and the
+    /// cell's side are in pixels, edges are continued.
+    pub(crate) fn expand_row(&self, y: f32, cell: f32, blend: &mut Vec<f32>, out: &mut [f32]) {
+        let y = (y / cell - 0.5).clamp(0.0, (self.height - 1) as f32);
+        let (above, below) = (self.row(y as usize), self.row_clamped(y as isize + 1));
+        let t = y - (y as usize) as f32;
+        blend.clear();
+        blend.extend(above.iter().zip(below).map(|(a, b)| a + (b - a) * t));
+        expand(blend, cell, out);
     }
 
     /// Bilinear value at a point in pixels (0 is the centre of the first); edges are continued.
@@ -99,6 +174,48 @@ impl Plane {
         let top = a[x0] + (a[x1] - a[x0]) * tx;
         let bottom = b[x0] + (b[x1] - b[x0]) * tx;
         top + (bottom - top) * ty
+    }
+}
+
+/// Smooths one row at a time, first down, then across; keeps its buffers.
+pub(crate) struct Smoother<'k> {
+    kernel: &'k [f32],
+    padded: Vec<f32>,
+}
+
+impl<'k> Smoother<'k> {
+    /// With half a kernel from [`gaussian`], for rows of `width`.
+    pub(crate) fn new(kernel: &'k [f32], width: usize) -> Self {
+        Self { kernel, padded: vec![0.0; width + 2 * (kernel.len() - 1)] }
+    }
+
+    /// Rows above and below that are needed.
+    pub(crate) fn radius(&self) -> usize {
+        self.kernel.len() - 1
+    }
+
+    /// Smooths the row of which `row(k)` is the one `k` below.
+    pub(crate) fn row<'r>(&mut self, row: impl Fn(isize) -> &'r [f32], out: &mut [f32]) {
+        let (width, radius) = (out.len(), self.radius());
+        if radius == 0 {
+            out.copy_from_slice(row(0));
+            return;
+        }
+        let mut rows: [&[f32]; 2 * MAX_RADIUS + 1] = [&[]; 2 * MAX_RADIUS + 1];
+        let rows = &mut rows[..2 * radius + 1];
+        for (k, slot) in rows.iter_mut().enumerate() {
+            *slot = row(k as isize - radius as isize);
+        }
+        weigh(self.kernel, rows, &mut self.padded[radius..radius + width]);
+        let (left, right) = (self.padded[radius], self.padded[radius + width - 1]);
+        self.padded[..radius].fill(left);
+        self.padded[radius + width..].fill(right);
+        let mut shifted: [&[f32]; 2 * MAX_RADIUS + 1] = [&[]; 2 * MAX_RADIUS + 1];
+        let shifted = &mut shifted[..2 * radius + 1];
+        for (k, slot) in shifted.iter_mut().enumerate() {
+            *slot = &self.padded[k..k + width];
+        }
+        weigh(self.kernel, shifted, out);
     }
 }
 
@@ -164,6 +281,109 @@ fn halve(a: &[f32], b: &[f32], out: &mut [f32]) {
         && let (Some(o), Some(a), Some(b)) = (out.last_mut(), a.last(), b.last())
     {
         *o = (a + b) * 0.5;
+    }
+}
+
+/// Linear interpolation between the centres of cells of `cell` pixels.
+#[multiversion(targets("x86_64+avx2"))]
+fn expand(cells: &[f32], cell: f32, out: &mut [f32]) {
+    let (Some(&first), Some(&last)) = (cells.first(), cells.last()) else { return };
+    let half = (cell * 0.5) as usize;
+    if half as f32 * 2.0 != cell || half == 0 {
+        for (x, out) in out.iter_mut().enumerate() {
+            let at = ((x as f32 + 0.5) / cell - 0.5).clamp(0.0, (cells.len() - 1) as f32);
+            let (i, t) = (at as usize, at - (at as usize) as f32);
+            *out = cells[i] + (cells[(i + 1).min(cells.len() - 1)] - cells[i]) * t;
+        }
+        return;
+    }
+    // Whole pixels lie between the centres: cell by cell, without lookups.
+    let (start, rest) = out.split_at_mut(half.min(out.len()));
+    start.fill(first);
+    let step = 1.0 / cell;
+    let mut spans = rest.chunks_mut(2 * half);
+    for pair in cells.windows(2) {
+        let Some(span) = spans.next() else { return };
+        let (a, slope) = (pair[0], (pair[1] - pair[0]) * step);
+        for (k, out) in span.iter_mut().enumerate() {
+            *out = a + slope * (k as f32 + 0.5);
+        }
+    }
+    spans.for_each(|span| span.fill(last));
+}
+
+/// Looks up points of a plane, a row of them at a time; keeps its buffers.
+#[derive(Default)]
+pub(crate) struct Lookup {
+    index: Vec<u32>,
+    tx: Vec<f32>,
+    ty: Vec<f32>,
+}
+
+impl Lookup {
+    /// For rows of `width` points.
+    pub(crate) fn new(width: usize) -> Self {
+        Self { index: vec![0; width], tx: vec![0.0; width], ty: vec![0.0; width] }
+    }
+
+    /// Bilinear values at the points `(xs, ys)`, and 1 where they are `margin` inside, else 0.
+    pub(crate) fn bilinear(
+        &mut self,
+        plane: &Plane,
+        (xs, ys): (&[f32], &[f32]),
+        margin: f32,
+        out: &mut [f32],
+        valid: &mut [f32],
+    ) {
+        if plane.width < 2 || plane.height < 2 {
+            for (x, (out, valid)) in out.iter_mut().zip(valid).enumerate() {
+                *out = plane.sample(xs[x], ys[x]);
+                *valid = 1.0;
+            }
+            return;
+        }
+        locate(plane.width, plane.height, xs, ys, margin, self, valid);
+        let width = plane.width;
+        let places = self.index.iter().zip(&self.tx).zip(&self.ty);
+        for (out, ((&index, &tx), &ty)) in out.iter_mut().zip(places) {
+            let (top, bottom) = (index as usize, index as usize + width);
+            let (Some(&[a, b]), Some(&[c, d])) =
+                (plane.data[top..].first_chunk(), plane.data[bottom..].first_chunk())
+            else {
+                continue;
+            };
+            let (upper, lower) = (a + (b - a) * tx, c + (d - c) * tx);
+            *out = upper + (lower - upper) * ty;
+        }
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn locate(
+    width: usize,
+    height: usize,
+    xs: &[f32],
+    ys: &[f32],
+    margin: f32,
+    lookup: &mut Lookup,
+    valid: &mut [f32],
+) {
+    let n = valid.len();
+    let (xs, ys) = (&xs[..n], &ys[..n]);
+    let (index, tx, ty) = (&mut lookup.index[..n], &mut lookup.tx[..n], &mut lookup.ty[..n]);
+    let (right, bottom) = ((width - 1) as f32, (height - 1) as f32);
+    let (last_x, last_y) = (width as i32 - 2, height as i32 - 2);
+    let inside = |v: f32, end: f32| (v >= margin) & (v <= end - margin);
+    for i in 0..n {
+        let (x, y) = (xs[i], ys[i]);
+        valid[i] = if inside(x, right) & inside(y, bottom) { 1.0 } else { 0.0 };
+        // Not a number goes to 0 here, so that the index is always inside.
+        let x = if x > 0.0 { if x < right { x } else { right } } else { 0.0 };
+        let y = if y > 0.0 { if y < bottom { y } else { bottom } } else { 0.0 };
+        let (x0, y0) = ((x as i32).min(last_x), (y as i32).min(last_y));
+        index[i] = (y0 * width as i32 + x0) as u32;
+        tx[i] = x - x0 as f32;
+        ty[i] = y - y0 as f32;
     }
 }
 

@@ -35,17 +35,14 @@ impl Relighting {
         let (width, height) = (mask.width, mask.height);
         let (cols, rows) = (width.div_ceil(cell), height.div_ceil(cell));
         let channels = first.len();
-        let columns = Columns::new(width, cell as f32, cols);
         let mut gain = vec![Plane::new(cols, rows); channels];
         let mut residual = vec![Plane::new(width, height); channels];
         for scale in SCALES {
             for (c, residual) in residual.iter_mut().enumerate() {
                 residual.fill_rows(|y, out| {
-                    columns.row(&gain[c], (y as f32 + 0.5) / cell as f32 - 0.5, out);
+                    gain[c].expand_row(y as f32 + 0.5, cell as f32, &mut Vec::new(), out);
                     lit(first[c].row(y), out);
-                    for (out, b) in out.iter_mut().zip(second[c].row(y)) {
-                        *out = b - *out;
-                    }
+                    subtract_from(second[c].row(y), out);
                 });
             }
             let soft = 1.0 / (channels as f32 * scale * scale);
@@ -60,16 +57,18 @@ impl Relighting {
             gain.par_iter_mut().enumerate().for_each(|(c, gain)| {
                 let (mut ra, mut aa) = (Plane::new(cols, rows), Plane::new(cols, rows));
                 let area = (cell * cell) as f32;
-                for y in 0..height {
-                    let cells = y / cell * cols..(y / cell + 1) * cols;
-                    let (ra, aa) = (&mut ra.data[cells.clone()], &mut aa.data[cells]);
-                    let (w, a, b) = (weights.row(y), first[c].row(y), second[c].row(y));
-                    let r = residual[c].row(y);
-                    for x in 0..width {
-                        let w = if b[x] < CLIPPED { w[x] } else { 0.0 } / area;
-                        ra[x / cell] += w * r[x] * a[x];
-                        aa[x / cell] += w * a[x] * a[x];
+                let (mut across_ra, mut across_aa) = (vec![0.0; width], vec![0.0; width]);
+                for top in (0..height).step_by(cell) {
+                    across_ra.fill(0.0);
+                    across_aa.fill(0.0);
+                    for y in top..(top + cell).min(height) {
+                        let rows =
+                            [weights.row(y), first[c].row(y), second[c].row(y), residual[c].row(y)];
+                        add_evidence(rows, 1.0 / area, &mut across_ra, &mut across_aa);
                     }
+                    let cells = top / cell * cols..(top / cell + 1) * cols;
+                    sum_cells(&across_ra, cell, &mut ra.data[cells.clone()]);
+                    sum_cells(&across_aa, cell, &mut aa.data[cells]);
                 }
                 let (ra, aa) = (ra.blurred(sigma / cell as f32), aa.blurred(sigma / cell as f32));
                 for ((g, ra), aa) in gain.data.iter_mut().zip(&ra.data).zip(&aa.data) {
@@ -85,24 +84,65 @@ impl Relighting {
         self.gain.iter().flat_map(|g| &g.data).fold(0.0, |most, v| v.abs().max(most))
     }
 
-    /// Lights `plane`, of whose pixels the planes that it was estimated from span `ratio` each.
+    /// Lights `plane`, whose pixels are `ratio` times smaller than those that it was estimated from.
     pub(crate) fn apply(&self, channel: usize, plane: &Plane, ratio: f32) -> Plane {
-        let cell = self.cell as f32 * ratio;
-        let field = &self.gain[channel];
-        let columns = Columns::new(plane.width, cell, field.width);
         plane.map_rows(|y, out| {
-            columns.row(field, (y as f32 + 0.5) / cell - 0.5, out);
+            self.row(channel, y, ratio, &mut Vec::new(), out);
             lit(plane.row(y), out);
         })
+    }
+
+    /// The gain minus one along a row; `blend` is scratch.
+    pub(crate) fn row(
+        &self,
+        channel: usize,
+        y: usize,
+        ratio: f32,
+        blend: &mut Vec<f32>,
+        out: &mut [f32],
+    ) {
+        self.gain[channel].expand_row(y as f32 + 0.5, self.cell as f32 * ratio, blend, out);
+    }
+
+    /// The gain minus one at a pixel.
+    pub(crate) fn at(&self, channel: usize, x: usize, y: usize, ratio: f32) -> f32 {
+        let cell = self.cell as f32 * ratio;
+        let place = |v: usize| (v as f32 + 0.5) / cell - 0.5;
+        self.gain[channel].sample(place(x), place(y))
+    }
+}
+
+/// What a row says about the gain: residual times brightness, and brightness squared.
+#[multiversion(targets("x86_64+avx2"))]
+fn add_evidence([w, a, b, r]: [&[f32]; 4], share: f32, ra: &mut [f32], aa: &mut [f32]) {
+    let n = ra.len();
+    let (w, a, b, r, aa) = (&w[..n], &a[..n], &b[..n], &r[..n], &mut aa[..n]);
+    for x in 0..n {
+        let w = if b[x] < CLIPPED { w[x] * share } else { 0.0 };
+        ra[x] += w * r[x] * a[x];
+        aa[x] += w * a[x] * a[x];
+    }
+}
+
+fn sum_cells(row: &[f32], cell: usize, out: &mut [f32]) {
+    for (out, cell) in out.iter_mut().zip(row.chunks(cell)) {
+        *out = cell.iter().sum();
     }
 }
 
 /// `out = row · (1 + out)`, within what a picture can hold.
 #[multiversion(targets("x86_64+avx2"))]
-fn lit(row: &[f32], out: &mut [f32]) {
+pub(crate) fn lit(row: &[f32], out: &mut [f32]) {
     for (out, v) in out.iter_mut().zip(row) {
         let lit = v + v * *out;
         *out = if lit > 255.0 { 255.0 } else { lit };
+    }
+}
+
+#[multiversion(targets("x86_64+avx2"))]
+fn subtract_from(row: &[f32], out: &mut [f32]) {
+    for (out, v) in out.iter_mut().zip(row) {
+        *out = v - *out;
     }
 }
 
@@ -118,32 +158,5 @@ fn weigh(mask: &[f32], soft: f32, out: &mut [f32]) {
     for (out, m) in out.iter_mut().zip(mask) {
         let w = 1.0 / (1.0 + *out * soft);
         *out = m * w * w;
-    }
-}
-
-/// Where each pixel of a row lies between cells.
-struct Columns(Vec<(u32, f32)>);
-
-impl Columns {
-    fn new(width: usize, cell: f32, cells: usize) -> Self {
-        let place = |x: usize| {
-            let at = ((x as f32 + 0.5) / cell - 0.5).clamp(0.0, (cells - 1) as f32);
-            let index = (at as usize).min(cells.saturating_sub(2));
-            (index as u32, at - index as f32)
-        };
-        Self((0..width).map(place).collect())
-    }
-
-    /// The values of a field at the pixels of a row that lies at `y` in cells.
-    fn row(&self, field: &Plane, y: f32, out: &mut [f32]) {
-        let y = y.clamp(0.0, (field.height - 1) as f32);
-        let (above, below) = (field.row(y as usize), field.row_clamped(y as isize + 1));
-        let t = y - (y as usize) as f32;
-        let blend: Vec<f32> = above.iter().zip(below).map(|(a, b)| a + (b - a) * t).collect();
-        let last = blend.len() - 1;
-        for (out, &(i, t)) in out.iter_mut().zip(&self.0) {
-            let (a, b) = (blend[i as usize], blend[(i as usize + 1).min(last)]);
-            *out = a + (b - a) * t;
-        }
     }
 }

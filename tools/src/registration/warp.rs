@@ -2,7 +2,7 @@
 
 use rayon::prelude::*;
 
-use super::flow::{Columns, Flow};
+use super::flow::{Flow, Row};
 use super::frame::Frame;
 use super::global::Affine;
 use super::plane::{BAND, Plane};
@@ -14,23 +14,22 @@ const NO_MOVE: f64 = 0.02;
 /// The second frame on the first.
 pub(crate) struct Warped {
     pub(crate) rgb: [Plane; 3],
-    /// 1 where the second frame shows the place, else 0.
+    /// 1 where the second frame shows the place, else 0; without a border where anything moved.
     pub(crate) mask: Plane,
-    /// Whether anything was moved at all.
-    pub(crate) moved: bool,
 }
 
-/// Looks the second frame up, once, by Catmull–Rom interpolation.
-pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow) -> Warped {
+/// Looks the second frame up, once, by Catmull–Rom interpolation. Where anything moved, `border`
+/// pixels at the edges of both frames are masked.
+pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow, border: usize) -> Warped {
     let (width, height) = (second.luma.width, second.luma.height);
-    let mut mask = Plane::new(width, height);
+    let mut mask = Plane::unset(width, height);
     if affine.reach(width, height) + f64::from(flow.reach()) < NO_MOVE {
         mask.data.fill(1.0);
-        return Warped { rgb: second.rgb, mask, moved: false };
+        return Warped { rgb: second.rgb, mask };
     }
-    let [mut r, mut g, mut b] = [(); 3].map(|()| Plane::new(width, height));
+    let [mut r, mut g, mut b] = [(); 3].map(|()| Plane::unset(width, height));
     let pixels = interleaved(&second.rgb);
-    let columns = Columns::new(width, 1, flow.u.width);
+    let extent = (width as f64, height as f64);
     let bands = (
         r.data.par_chunks_mut(width * BAND),
         g.data.par_chunks_mut(width * BAND),
@@ -38,37 +37,31 @@ pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow) -> Warped {
         mask.data.par_chunks_mut(width * BAND),
     );
     bands.into_par_iter().enumerate().for_each(|(band, (r, g, b, mask))| {
-        let (mut u, mut v, mut blend) = (vec![0.0; width], vec![0.0; width], Vec::new());
+        let (mut xs, mut ys, mut row) = (vec![0.0; width], vec![0.0; width], Row::new(width));
+        let mut places = vec![Place::default(); width];
         for i in 0..r.len() / width {
             let y = band * BAND + i;
-            let at = y as f32 + 0.5;
-            Flow::row(&flow.u, &columns, at, &mut blend, &mut u);
-            Flow::row(&flow.v, &columns, at, &mut blend, &mut v);
-            let point = |x: f64| {
-                let (w, h) = (width as f64, height as f64);
-                let (px, py) = affine.apply(((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5));
-                ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
-            };
-            let (start, next) = (point(0.0), point(1.0));
-            let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
-            let (sx, sy) = (start.0 as f32, start.1 as f32);
-            for x in 0..width {
-                let px = sx + dx * x as f32 + u[x];
-                let py = sy + dy * x as f32 + v[x];
-                let inside = px >= -0.5
-                    && py >= -0.5
-                    && px <= width as f32 - 0.5
-                    && py <= height as f32 - 0.5;
-                let [red, green, blue, _] = lookup(&pixels, width, height, px, py);
-                let at = i * width + x;
-                r[at] = red;
-                g[at] = green;
-                b[at] = blue;
-                mask[at] = if inside { 1.0 } else { 0.0 };
+            affine.row(extent, y, &mut xs, &mut ys);
+            flow.add_row(1, y, &mut row, &mut xs, &mut ys);
+            let out = i * width..(i + 1) * width;
+            let mask = &mut mask[out.clone()];
+            locate((&xs, &ys), (width, height), border as f32, &mut places, mask);
+            if y < border || y + border >= height {
+                mask.fill(0.0);
+            } else {
+                mask.iter_mut().take(border).for_each(|m| *m = 0.0);
+                mask.iter_mut().rev().take(border).for_each(|m| *m = 0.0);
+            }
+            let outs = r[out.clone()].iter_mut().zip(&mut g[out.clone()]).zip(&mut b[out]);
+            for (((r, g), b), place) in outs.zip(&places) {
+                let [red, green, blue, _] = lookup(&pixels, width, height, place);
+                *r = red;
+                *g = green;
+                *b = blue;
             }
         }
     });
-    Warped { rgb: [r, g, b], mask, moved: true }
+    Warped { rgb: [r, g, b], mask }
 }
 
 /// The three planes pixel by pixel, so that a lookup touches one place.
@@ -84,6 +77,15 @@ fn interleaved([r, g, b]: &[Plane; 3]) -> Vec<[f32; 4]> {
     pixels
 }
 
+/// Where a point lies between pixels, and the Catmull–Rom weights of the four around it each way.
+#[derive(Clone, Copy, Default)]
+struct Place {
+    x: u32,
+    y: u32,
+    across: [f32; 4],
+    down: [f32; 4],
+}
+
 /// Catmull–Rom weights for a place `t` after the second of four.
 #[inline(always)]
 fn weights(t: f32) -> [f32; 4] {
@@ -96,36 +98,59 @@ fn weights(t: f32) -> [f32; 4] {
     ]
 }
 
+fn locate(
+    (xs, ys): (&[f32], &[f32]),
+    (width, height): (usize, usize),
+    border: f32,
+    places: &mut [Place],
+    mask: &mut [f32],
+) {
+    let (right, bottom) = ((width - 1) as f32, (height - 1) as f32);
+    let within = |v: f32, end: f32| v >= border - 0.5 && v <= end + 0.5 - border;
+    for (((place, mask), &x), &y) in places.iter_mut().zip(mask).zip(xs).zip(ys) {
+        *mask = if within(x, right) && within(y, bottom) { 1.0 } else { 0.0 };
+        let (x, y) = (x.max(0.0).min(right), y.max(0.0).min(bottom));
+        (place.x, place.y) = (x as u32, y as u32);
+        place.across = weights(x - place.x as f32);
+        place.down = weights(y - place.y as f32);
+    }
+}
+
 #[inline(always)]
-fn lookup(pixels: &[[f32; 4]], width: usize, height: usize, x: f32, y: f32) -> [f32; 4] {
-    let x = x.clamp(0.0, (width - 1) as f32);
-    let y = y.clamp(0.0, (height - 1) as f32);
-    let (x0, y0) = (x as usize, y as usize);
-    let (wx, wy) = (weights(x - x0 as f32), weights(y - y0 as f32));
+fn lookup(pixels: &[[f32; 4]], width: usize, height: usize, place: &Place) -> [f32; 4] {
+    let (x, y) = (place.x as usize, place.y as usize);
     let mut sum = [0.0f32; 4];
-    let inner = x0 >= 1 && y0 >= 1 && x0 + 2 < width && y0 + 2 < height;
-    for j in 0..4 {
-        let mut line = [0.0f32; 4];
-        if inner {
-            let start = (y0 + j - 1) * width + x0 - 1;
-            let four = &pixels[start..start + 4];
-            for k in 0..4 {
+    if x >= 1 && y >= 1 && x + 2 < width && y + 2 < height {
+        let start = (y - 1) * width + x - 1;
+        for j in 0..4 {
+            if let Some(four) = pixels[start + j * width..].first_chunk::<4>() {
+                let line = blended(four, &place.across);
                 for c in 0..4 {
-                    line[c] += four[k][c] * wx[k];
-                }
-            }
-        } else {
-            let row = (y0 + j).saturating_sub(1).min(height - 1) * width;
-            for k in 0..4 {
-                let pixel = pixels[row + (x0 + k).saturating_sub(1).min(width - 1)];
-                for c in 0..4 {
-                    line[c] += pixel[c] * wx[k];
+                    sum[c] += line[c] * place.down[j];
                 }
             }
         }
-        for c in 0..4 {
-            sum[c] += line[c] * wy[j];
+    } else {
+        let at = |x: usize, k: usize, end: usize| (x + k).saturating_sub(1).min(end - 1);
+        for j in 0..4 {
+            let row = at(y, j, height) * width;
+            let four = std::array::from_fn(|k| pixels[row + at(x, k, width)]);
+            let line = blended(&four, &place.across);
+            for c in 0..4 {
+                sum[c] += line[c] * place.down[j];
+            }
         }
     }
     sum
+}
+
+#[inline(always)]
+fn blended(four: &[[f32; 4]; 4], weights: &[f32; 4]) -> [f32; 4] {
+    let mut line = [0.0f32; 4];
+    for (pixel, weight) in four.iter().zip(weights) {
+        for c in 0..4 {
+            line[c] += pixel[c] * weight;
+        }
+    }
+    line
 }

@@ -1,0 +1,247 @@
+//! `deeplook judge`: one edit, one or two labels, and why.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+use anstyle::Style;
+use anyhow::{Context as _, bail};
+use deeplook_tools::{PictureError, Toolbox};
+use serde::Serialize;
+
+use crate::answer::AnswerForm;
+use crate::case::{EditCase, InputPicture};
+use crate::cli::JudgeArgs;
+use crate::config::{self, RULES};
+use crate::judge::{Judge, Judged};
+use crate::message::Usage;
+use crate::model::AnyModel;
+use crate::prompt::Criterion;
+use crate::trace::{Bundle, Event, PartJudgement, RunFolder, ToolAnswer, What};
+use crate::transcript::{Transcript, outcome_text, usage_text};
+use crate::verdict::Outcome;
+
+pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
+    let resolved = config::resolve(&args.options)?;
+    let criteria = chosen(&resolved.pack, &args.criterion)?;
+    let case = case(args)?;
+    let run = RunFolder::new(run_folder(args.trace.as_deref())?);
+    if args.options.model == RULES {
+        say(
+            args,
+            &format!(
+                "{}the offline judge `rules` is a baseline; ask a model with --model{:#}",
+                Style::new().dimmed(),
+                Style::new().dimmed()
+            ),
+        )?;
+    }
+    let judge = Judge::new(
+        resolved.model,
+        resolved.record,
+        resolved.pack,
+        Toolbox::standard(),
+        resolved.settings,
+    );
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the runtime")?;
+    let mut all = Vec::new();
+    for id in &criteria {
+        all.push(runtime.block_on(judge_one(args, &judge, &case, id, &run))?);
+    }
+    if args.json {
+        let judgements =
+            all.iter().map(|judged| printed(judged)).collect::<anyhow::Result<Vec<_>>>()?;
+        super::print_json(&Printed { judgements, trace: run.path() })?;
+    } else {
+        writeln!(anstream::stdout(), "\ntrace: {}", run.path().display())?;
+    }
+    let failed = all
+        .iter()
+        .any(|judged| matches!(judged.judgement.outcome, Some(Outcome::Failed { .. }) | None));
+    Ok(if failed { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+/// The ids of the criteria to judge by.
+fn chosen(pack: &crate::prompt::Pack, wanted: &str) -> anyhow::Result<Vec<String>> {
+    if wanted == "both" {
+        return Ok(pack.criteria().iter().map(|criterion| criterion.id.clone()).collect());
+    }
+    Ok(vec![pack.criterion(wanted)?.id.clone()])
+}
+
+fn case(args: &JudgeArgs) -> anyhow::Result<EditCase> {
+    if args.instruction.trim().is_empty() {
+        bail!("the instruction is empty; say with -i what the editor was told");
+    }
+    let load = |path: &PathBuf| -> Result<InputPicture, PictureError> { InputPicture::load(path) };
+    let mut case = EditCase::new(load(&args.source)?, load(&args.edited)?, &args.instruction);
+    case.reference = args.reference.as_ref().map(load).transpose()?;
+    case.id = args
+        .edited
+        .file_stem()
+        .map_or("case".to_owned(), |name| name.to_string_lossy().into_owned());
+    case.boxes = args.boxes.clone();
+    case.target = args.target.clone();
+    case.kind = args.kind.clone();
+    Ok(case)
+}
+
+/// The folder that was asked for, or a new one named by the time.
+fn run_folder(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+    if let Some(folder) = asked {
+        return Ok(folder.to_owned());
+    }
+    let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "-");
+    let runs = Path::new("traces/runs");
+    (1u32..1000)
+        .map(|number| match number {
+            1 => runs.join(format!("{time}-judge")),
+            _ => runs.join(format!("{time}-judge-{number}")),
+        })
+        .find(|folder| !folder.exists())
+        .context("there is no free name in traces/runs; name a folder with --trace")
+}
+
+/// A line for a person: on stdout, or on stderr where stdout is for a machine.
+fn say(args: &JudgeArgs, text: &str) -> std::io::Result<()> {
+    if args.json {
+        writeln!(anstream::stderr(), "{text}")
+    } else {
+        writeln!(anstream::stdout(), "{text}")
+    }
+}
+
+async fn judge_one(
+    args: &JudgeArgs,
+    judge: &Judge<AnyModel>,
+    case: &EditCase,
+    criterion: &str,
+    run: &RunFolder,
+) -> anyhow::Result<Judged> {
+    let criterion: &Criterion = judge.pack().criterion(criterion)?;
+    let bold = Style::new().bold().underline();
+    say(args, &format!("\n{bold}{}{bold:#}", criterion.name))?;
+    let form = AnswerForm::new(criterion.labels().iter().map(|label| label.name.clone()));
+    let parts = judge.part_names(case, &criterion.id)?;
+    let transcript = Transcript::new(form, parts, run.blobs());
+    let watch = |event: &Event| {
+        let lines = transcript.lines(event);
+        if !lines.is_empty() {
+            // Where nobody reads any more, the trace is still written.
+            let _ = say(args, lines.trim_end());
+        }
+    };
+    let judged = judge.judge(case, &criterion.id, run, &watch).await?;
+    let judgement = &judged.judgement;
+    let outcome = judgement.outcome.as_ref().map_or(String::new(), outcome_text);
+    say(args, &format!("{}: {outcome}", criterion.name))?;
+    let dim = Style::new().dimmed();
+    say(
+        args,
+        &format!(
+            "{dim}{} turns, {} tool calls, {}; digest {}{dim:#}",
+            judgement.turns,
+            judgement.tool_calls,
+            usage_text(judgement.usage),
+            judged.digest
+        ),
+    )?;
+    Ok(judged)
+}
+
+/// What `--json` prints.
+#[derive(Serialize)]
+struct Printed<'a> {
+    judgements: Vec<PrintedJudgement>,
+    trace: &'a Path,
+}
+
+#[derive(Serialize)]
+struct PrintedJudgement {
+    criterion: String,
+    outcome: Option<&'static str>,
+    label: Option<String>,
+    score: Option<f64>,
+    reason: Option<String>,
+    reasoning: Option<String>,
+    evidence: Vec<String>,
+    evidence_pictures: BTreeMap<String, PathBuf>,
+    unknown_evidence: Vec<String>,
+    targets: Vec<PrintedTarget>,
+    turns: u32,
+    tool_calls: u32,
+    usage: Usage,
+    trace: PathBuf,
+    digest: String,
+}
+
+#[derive(Serialize)]
+struct PrintedTarget {
+    name: String,
+    outcome: Option<&'static str>,
+    label: Option<String>,
+    score: Option<f64>,
+    reason: Option<String>,
+    reasoning: Option<String>,
+    evidence: Vec<String>,
+}
+
+fn printed(judged: &Judged) -> anyhow::Result<PrintedJudgement> {
+    let judgement = &judged.judgement;
+    let outcome = judgement.outcome.as_ref();
+    let deciding = judgement.deciding_part();
+    let evidence = deciding.map(|part| part.evidence.clone()).unwrap_or_default();
+    Ok(PrintedJudgement {
+        criterion: judgement.criterion.clone(),
+        outcome: outcome.map(Outcome::name),
+        label: outcome.and_then(Outcome::label).map(str::to_owned),
+        score: outcome.and_then(Outcome::score),
+        reason: outcome.and_then(Outcome::reason).map(str::to_owned),
+        reasoning: deciding.and_then(|part| part.reasoning.clone()),
+        evidence_pictures: pictures(judged, &evidence)?,
+        evidence,
+        unknown_evidence: deciding.map(|part| part.unknown_evidence.clone()).unwrap_or_default(),
+        targets: judgement.parts.iter().map(printed_target).collect(),
+        turns: judgement.turns,
+        tool_calls: judgement.tool_calls,
+        usage: judgement.usage,
+        trace: judged.trace.clone(),
+        digest: judged.digest.to_string(),
+    })
+}
+
+fn printed_target(part: &PartJudgement) -> PrintedTarget {
+    let outcome = part.outcome.as_ref();
+    PrintedTarget {
+        name: part.name.clone(),
+        outcome: outcome.map(Outcome::name),
+        label: outcome.and_then(Outcome::label).map(str::to_owned),
+        score: outcome.and_then(Outcome::score),
+        reason: outcome.and_then(Outcome::reason).map(str::to_owned),
+        reasoning: part.reasoning.clone(),
+        evidence: part.evidence.clone(),
+    }
+}
+
+/// Where the pictures are that a verdict rests on.
+fn pictures(judged: &Judged, names: &[String]) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let bundle = Bundle::read(&judged.trace)?;
+    let blobs = bundle.blobs();
+    let mut found = BTreeMap::new();
+    for event in &bundle.events {
+        if let What::Observed(observed) = &event.event
+            && let ToolAnswer::Saw { pictures, .. } = &observed.answer
+        {
+            for picture in pictures.iter().filter(|picture| names.contains(&picture.name)) {
+                found.insert(picture.name.clone(), blobs.find(&picture.blob)?);
+            }
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,228 @@
+//! `deeplook prompts`: what a model is told, for people who tune judges.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::bail;
+use deeplook_tools::{BoxConvention, Toolbox};
+use serde::Serialize;
+
+use crate::cli::{PromptsCommand, ShowPromptsArgs};
+use crate::message::Dialect;
+use crate::prompt::{
+    self, Change, Finding, Line, Pack, PackDiff, PictureKind, PromptError, TaskText, Treatment,
+    Turn,
+};
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+const GONE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
+const NEW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+
+pub(super) fn run(command: &PromptsCommand) -> anyhow::Result<ExitCode> {
+    match command {
+        PromptsCommand::List { json } => list(*json),
+        PromptsCommand::Show(args) => show(args),
+        PromptsCommand::Lint { pack, json } => lint(pack.as_deref(), *json),
+        PromptsCommand::Diff { before, after, json } => diff(before, after, *json),
+    }
+}
+
+/// A line of `list`.
+#[derive(Serialize)]
+struct Listed {
+    id: String,
+    hash: String,
+    about: String,
+    criteria: Vec<String>,
+    rules: usize,
+    rules_of_ours: usize,
+}
+
+fn list(as_json: bool) -> anyhow::Result<ExitCode> {
+    let packs = Pack::list().map(Pack::embedded).collect::<Result<Vec<Pack>, PromptError>>()?;
+    let listed: Vec<Listed> = packs
+        .into_iter()
+        .map(|pack| Listed {
+            id: pack.id(),
+            hash: pack.hash.to_string(),
+            criteria: pack.criteria().iter().map(|criterion| criterion.id.clone()).collect(),
+            rules: pack.rules().len(),
+            rules_of_ours: pack.rules().iter().filter(|rule| rule.ours).count(),
+            about: pack.about,
+        })
+        .collect();
+    if as_json {
+        super::print_json(&listed)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    for Listed { id, hash, about, criteria, rules, rules_of_ours } in listed {
+        writeln!(out, "{BOLD}{id}{BOLD:#} {DIM}{}{DIM:#}\n  {about}", &hash[..12])?;
+        let criteria = criteria.join(", ");
+        writeln!(out, "  criteria: {criteria}; {rules} rules, {rules_of_ours} of them ours")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A piece of what the model gets, in order.
+#[derive(Serialize)]
+struct Shown {
+    part: &'static str,
+    text: String,
+}
+
+fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
+    let pack = Pack::find(&args.prompts)?;
+    let criterion = match (&args.criterion, pack.criteria().first()) {
+        (Some(id), _) => pack.criterion(id)?,
+        (None, Some(first)) => first,
+        (None, None) => bail!("the prompt pack {} has no criterion; add one", pack.id()),
+    };
+    let Some(view) = criterion.modes.get(&args.mode) else {
+        let modes: Vec<String> = criterion.modes.keys().map(ToString::to_string).collect();
+        bail!("{} has no mode {}; use one of {}", criterion.name, args.mode, modes.join(", "));
+    };
+    let tools = if view.tools { Toolbox::standard().specs(BoxConvention::PIXELS) } else { vec![] };
+    let turn = Turn { dialect: args.dialect, tools_allowed: view.tools, turns_left: None };
+    let task = TaskText { instruction: &args.instruction, notes: &[] };
+
+    let mut shown = vec![("system", pack.system(criterion, args.dialect, &tools)?)];
+    if args.dialect == Dialect::Native && view.tools {
+        shown.push(("tools, declared to the server", serde_json::to_string_pretty(&tools)?));
+    }
+    shown.push(("task", pack.task(criterion, &task)?));
+    shown.extend(view.pictures.iter().map(|picture| ("picture", in_words(*picture))));
+    shown.push(("reminder of the form", pack.reminder(criterion, turn)?));
+    let problem = "there is no final answer in it.";
+    shown.push(("after a reply that cannot be read", pack.repair(criterion, problem, turn)?));
+    if view.tools {
+        shown.push(("in the last turn", pack.last_turn(criterion)?));
+        shown.push(("to a call after that", pack.no_more_tools(criterion)?));
+    }
+    if args.json {
+        let shown: Vec<Shown> =
+            shown.into_iter().map(|(part, text)| Shown { part, text }).collect();
+        super::print_json(&shown)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    for (part, text) in shown {
+        heading(&mut out, part)?;
+        writeln!(out, "{text}\n")?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What stands for a picture as long as there is no case.
+fn in_words(picture: PictureKind) -> String {
+    let treatment = match picture.treatment() {
+        Treatment::Whole => "",
+        Treatment::Crop => ", cut to the surroundings of a target",
+        Treatment::Masked => ", with every target painted white",
+    };
+    format!("[{}{treatment}]", picture.shown_as())
+}
+
+fn heading(out: &mut impl Write, text: &str) -> io::Result<()> {
+    writeln!(out, "{BOLD}──── {text} ────{BOLD:#}")
+}
+
+/// A finding with the pack that it is in.
+#[derive(Serialize)]
+struct Found {
+    pack: String,
+    finding: Finding,
+}
+
+fn lint(pack: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
+    let packs: Vec<&str> = pack.map_or_else(|| Pack::list().collect(), |pack| vec![pack]);
+    let mut found = Vec::new();
+    for pack in &packs {
+        let findings = if Pack::list().any(|id| id == *pack) {
+            let files =
+                Pack::embedded(pack)?.files().map(|(n, f)| (n.to_owned(), f.to_vec())).collect();
+            prompt::lint(&files)
+        } else {
+            prompt::lint_folder(Path::new(pack))?
+        };
+        found.extend(
+            findings.into_iter().map(|finding| Found { pack: (*pack).to_owned(), finding }),
+        );
+    }
+    let code = if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    if as_json {
+        super::print_json(&found)?;
+        return Ok(code);
+    }
+    let mut out = anstream::stdout().lock();
+    for Found { pack, finding } in &found {
+        writeln!(out, "{DIM}{}/{DIM:#}{finding}", pack.trim_end_matches('/'))?;
+    }
+    match found.len() {
+        0 => writeln!(out, "{}: clean", packs.join(", "))?,
+        1 => writeln!(out, "1 finding")?,
+        n => writeln!(out, "{n} findings")?,
+    }
+    Ok(code)
+}
+
+fn diff(before: &str, after: &str, as_json: bool) -> anyhow::Result<ExitCode> {
+    let tools = Toolbox::standard().specs(BoxConvention::PIXELS);
+    let diff = prompt::diff(&Pack::find(before)?, &Pack::find(after)?, &tools)?;
+    if as_json {
+        super::print_json(&diff)?;
+    } else {
+        print_diff(&mut anstream::stdout().lock(), &diff)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_diff(out: &mut impl Write, diff: &PackDiff) -> io::Result<()> {
+    if diff.is_empty() {
+        return writeln!(out, "no model would see a difference");
+    }
+    if !diff.rules.is_empty() {
+        heading(out, "rules")?;
+    }
+    for rule in &diff.rules {
+        match (&rule.before, &rule.after) {
+            (Some(before), None) => writeln!(out, "{GONE}- {}: {}{GONE:#}", rule.id, before.text)?,
+            (None, Some(after)) => writeln!(out, "{NEW}+ {}: {}{NEW:#}", rule.id, after.text)?,
+            (Some(before), Some(after)) => {
+                writeln!(out, "{BOLD}{}{BOLD:#}", rule.id)?;
+                print_lines(out, &prompt::diff_lines(&before.in_words(), &after.in_words()))?;
+            }
+            (None, None) => {}
+        }
+    }
+    for change in &diff.prompts {
+        writeln!(out)?;
+        heading(out, &format!("{}: {}", change.criterion, change.title))?;
+        print_lines(out, &change.lines)?;
+    }
+    Ok(())
+}
+
+fn print_lines(out: &mut impl Write, lines: &[Option<Line>]) -> io::Result<()> {
+    for line in lines {
+        let Some(Line { change, pieces }) = line else {
+            writeln!(out, "{DIM}…{DIM:#}")?;
+            continue;
+        };
+        let (sign, style) = match change {
+            Change::Same => (' ', Style::new()),
+            Change::Gone => ('-', GONE),
+            Change::New => ('+', NEW),
+        };
+        write!(out, "{style}{sign} {style:#}")?;
+        for (differs, text) in pieces {
+            let style = if *differs { style.bold().underline() } else { style };
+            write!(out, "{style}{text}{style:#}")?;
+        }
+        writeln!(out)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,123 @@
+//! From what was typed to what is used: the one place that resolves defaults, profiles and the
+//! environment.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use deeplook_tools::{BoxConvention, PixelBox};
+use serde_json::Value;
+
+use crate::cli::JudgeOptions;
+use crate::deliberation::Limits;
+use crate::judge::JudgeSettings;
+use crate::message::Dialect;
+use crate::model::{AnyModel, OpenAi, OpenAiSettings, Profile, Rules, Secret};
+use crate::prompt::Pack;
+use crate::protocol::Targets;
+use crate::sending::Preparation;
+use crate::trace::ModelRecord;
+
+/// The name of the offline judge.
+pub(crate) const RULES: &str = "rules";
+/// The prompts that are used unless others are asked for.
+const DEFAULT_PACK: &str = "dlebench/v1";
+
+/// A judge's parts, resolved.
+#[derive(Debug)]
+pub(crate) struct Resolved {
+    pub model: AnyModel,
+    pub record: ModelRecord,
+    pub pack: Pack,
+    pub settings: JudgeSettings,
+}
+
+/// Resolves the options that `judge` and everything that judges share.
+pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
+    let pack = match &options.prompts {
+        Some(folder) => Pack::load(folder)?,
+        None => Pack::embedded(DEFAULT_PACK)?,
+    };
+    let mut settings = JudgeSettings {
+        mode: options.mode,
+        targets: if options.per_target { Targets::Literal } else { Targets::Sensible },
+        limits: Limits { turns: options.max_turns, ..Limits::default() },
+        ..JudgeSettings::default()
+    };
+    if options.model == RULES {
+        if options.base_url_flag.is_some()
+            || options.profile.is_some()
+            || !options.params.is_empty()
+        {
+            bail!(
+                "--base-url, --profile and --param are for a server; name its model with --model"
+            );
+        }
+        let record = ModelRecord {
+            id: RULES.to_owned(),
+            base_url: None,
+            profile: Value::Null,
+            params: BTreeMap::new(),
+            dialect: options.dialect.unwrap_or(Dialect::Native),
+            boxes: BoxConvention::PIXELS,
+        };
+        return Ok(Resolved { model: AnyModel::Rules(Rules::default()), record, pack, settings });
+    }
+
+    let base_url = options.base_url_flag.clone().or_else(|| std::env::var("OPENAI_BASE_URL").ok());
+    let mut profile = match &options.profile {
+        Some(name) if Profile::names().any(|known| known == name) => Profile::named(name)?,
+        Some(path) => Profile::load(Path::new(path))?,
+        None => Profile::guess(&options.model, base_url.as_deref()),
+    };
+    if let Some(dialect) = options.dialect {
+        profile.dialect = dialect;
+    }
+    settings.max_images = profile.max_images;
+    settings.preparation = Preparation {
+        max_side: profile.max_image_side,
+        format: profile.image_format,
+        ..Preparation::default()
+    };
+    let mut record = ModelRecord {
+        id: options.model.clone(),
+        base_url: None,
+        profile: serde_json::to_value(&profile)?,
+        params: params(&options.params)?,
+        dialect: profile.dialect,
+        boxes: profile.boxes,
+    };
+    let model = OpenAi::new(OpenAiSettings {
+        base_url,
+        key: profile.key_env.as_deref().and_then(Secret::from_env),
+        params: record.params.clone(),
+        timeout: Duration::from_secs(options.timeout),
+        ..OpenAiSettings::new(options.model.clone(), profile)
+    })?;
+    record.base_url = Some(model.base_url().to_owned());
+    Ok(Resolved { model: AnyModel::OpenAi(model), record, pack, settings })
+}
+
+/// `KEY=VALUE`, where a value that is JSON is taken as JSON and anything else as text.
+fn params(typed: &[String]) -> anyhow::Result<BTreeMap<String, Value>> {
+    let parse = |text: &String| {
+        let (key, value) = text.split_once('=').with_context(|| {
+            format!("--param {text:?} is not KEY=VALUE; write e.g. --param temperature=0")
+        })?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        Ok((key.trim().to_owned(), value))
+    };
+    typed.iter().map(parse).collect()
+}
+
+/// `x1,y1,x2,y2`.
+pub(crate) fn parse_box(text: &str) -> Result<PixelBox, String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|n| n.trim().parse::<f64>()).collect();
+    match numbers.as_deref() {
+        Ok(&[x1, y1, x2, y2]) if [x1, y1, x2, y2].iter().all(|n| n.is_finite()) => {
+            Ok(PixelBox::new(x1, y1, x2, y2))
+        }
+        _ => Err("expected four numbers x1,y1,x2,y2 in pixels of the source".to_owned()),
+    }
+}

@@ -1,0 +1,70 @@
+//! How a picture is prepared for a model: limited in size, encoded once, named by its hash.
+
+use std::sync::Arc;
+
+use deeplook_tools::Picture;
+use image::ExtendedColorType;
+use image::codecs::jpeg::JpegEncoder;
+use serde::{Deserialize, Serialize};
+
+use crate::hash::Hash;
+use crate::message::{MediaType, SentPicture};
+
+/// The settings of the preparation; part of the manifest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Preparation {
+    /// A longer picture is reduced to this long side.
+    pub max_side: u32,
+    /// PNG unless the server or the user wants JPEG.
+    pub format: MediaType,
+    /// A PNG of more bytes is sent as JPEG: servers limit the size of a request.
+    pub max_png_bytes: usize,
+    /// The quality of a JPEG, 1 to 100.
+    pub jpeg_quality: u8,
+}
+
+impl Default for Preparation {
+    fn default() -> Self {
+        Self { max_side: 2048, format: MediaType::Png, max_png_bytes: 6 << 20, jpeg_quality: 95 }
+    }
+}
+
+impl Preparation {
+    /// The picture as it is sent under `name`; `what` says what was done to it, if anything.
+    pub fn prepare(&self, name: &str, what: &str, picture: &Picture) -> SentPicture {
+        let size = picture.size();
+        let reduced = (size.long_side() > self.max_side)
+            .then(|| picture.resized(size.with_long_side(self.max_side)));
+        let sent = reduced.as_ref().unwrap_or(picture);
+        let (media, bytes) = self.encode(sent);
+        let mut caption = format!("{name} ({} pixels", sent.size());
+        if reduced.is_some() {
+            caption.push_str(&format!(", reduced from {size}"));
+        }
+        caption.push(')');
+        if !what.is_empty() {
+            caption.push_str(": ");
+            caption.push_str(what);
+        }
+        let hash = Hash::of(&bytes);
+        let bytes = Arc::from(bytes);
+        SentPicture { name: name.to_owned(), caption, size: sent.size(), media, bytes, hash }
+    }
+
+    fn encode(&self, picture: &Picture) -> (MediaType, Vec<u8>) {
+        if self.format == MediaType::Png {
+            let png = picture.to_png();
+            if png.len() <= self.max_png_bytes {
+                return (MediaType::Png, png);
+            }
+        }
+        let mut bytes = Vec::new();
+        let mut encoder = JpegEncoder::new_with_quality(&mut bytes, self.jpeg_quality);
+        let (width, height) = picture.rgb().dimensions();
+        match encoder.encode(picture.rgb().as_raw(), width, height, ExtendedColorType::Rgb8) {
+            Ok(()) => (MediaType::Jpeg, bytes),
+            // JPEG has a limit of 65,535 pixels a side; PNG has not.
+            Err(_) => (MediaType::Png, picture.to_png()),
+        }
+    }
+}

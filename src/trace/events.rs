@@ -1,0 +1,248 @@
+//! What happens in a judgement, as it is stored: one JSON object a line.
+
+use deeplook_tools::scene::Panel;
+use deeplook_tools::{PixelBox, Size};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::hash::Hash;
+use crate::message::{MediaType, Message, Part, Reply, SentPicture, ToolCall, ToolChoice, Usage};
+use crate::model::FailedAttempt;
+use crate::verdict::Outcome;
+
+/// One line of `events.jsonl`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Event {
+    /// Counted from 0 without a gap.
+    pub seq: u64,
+    /// Milliseconds since 1970, by the clock of the machine that judged.
+    pub at: u64,
+    /// What happened.
+    pub event: What,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum What {
+    /// The model was asked.
+    Asked(Asked),
+    /// An attempt to reach the model came to nothing.
+    AttemptFailed(AttemptFailed),
+    /// The model replied.
+    Replied(Replied),
+    /// A tool was used.
+    Observed(Observed),
+    /// A part of the judgement ended.
+    Decided(Decided),
+    /// The judgement ended. Always the last event of a complete trace.
+    Finished(Finished),
+}
+
+/// The model was asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Asked {
+    /// Which part of the judgement, as in the manifest.
+    pub part: usize,
+    /// Counted from 1.
+    pub turn: u32,
+    /// What is new in the conversation since the question before.
+    pub messages: Vec<StoredMessage>,
+    /// Whether tools may be called.
+    pub tool_choice: ToolChoice,
+    /// Stands for the whole request: all messages so far, the tools, the dialect.
+    pub digest: Hash,
+}
+
+/// A message of ours, or the place of one that other events hold.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredMessage {
+    /// The rules of the judgement.
+    System(String),
+    /// What we say.
+    User {
+        /// Text and pictures in order.
+        parts: Vec<StoredPart>,
+        /// The same for machines.
+        data: Value,
+    },
+    /// The reply of the turn before, as its event has it.
+    Reply,
+    /// The observations of the turn before, as their events have them, and the closing text.
+    Observations {
+        /// The text that closes the turn.
+        closing: String,
+    },
+}
+
+/// A piece of a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StoredPart {
+    /// Text.
+    Text(String),
+    /// A picture as it was sent.
+    Picture(StoredPicture),
+}
+
+/// A picture as it was sent to the model.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredPicture {
+    /// Its name.
+    pub name: String,
+    /// What the model is told about it.
+    pub caption: String,
+    /// The exact bytes.
+    pub blob: Hash,
+    /// Their encoding.
+    pub media: MediaType,
+    /// Its size as sent.
+    pub size: Size,
+}
+
+impl From<&SentPicture> for StoredPicture {
+    fn from(sent: &SentPicture) -> Self {
+        Self {
+            name: sent.name.clone(),
+            caption: sent.caption.clone(),
+            blob: sent.hash.clone(),
+            media: sent.media,
+            size: sent.size,
+        }
+    }
+}
+
+impl From<&Message> for StoredMessage {
+    fn from(message: &Message) -> Self {
+        match message {
+            Message::System(text) => Self::System(text.clone()),
+            Message::User { parts, data } => {
+                let stored = |part: &Part| match part {
+                    Part::Text(text) => StoredPart::Text(text.clone()),
+                    Part::Picture(sent) => StoredPart::Picture(sent.as_ref().into()),
+                };
+                Self::User { parts: parts.iter().map(stored).collect(), data: data.clone() }
+            }
+            Message::Assistant(_) => Self::Reply,
+            Message::Observations { closing, .. } => {
+                Self::Observations { closing: closing.clone() }
+            }
+        }
+    }
+}
+
+/// An attempt to reach the model came to nothing.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttemptFailed {
+    /// Which part of the judgement.
+    pub part: usize,
+    /// Which turn.
+    pub turn: u32,
+    /// What happened.
+    pub attempt: FailedAttempt,
+}
+
+/// The model replied.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Replied {
+    /// Which part of the judgement.
+    pub part: usize,
+    /// Which turn.
+    pub turn: u32,
+    /// What it said.
+    pub reply: Reply,
+    /// How long it took, attempts included.
+    pub elapsed_ms: u64,
+}
+
+/// A tool was used.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Observed {
+    /// Which part of the judgement.
+    pub part: usize,
+    /// Which turn.
+    pub turn: u32,
+    /// What was called.
+    pub call: ToolCall,
+    /// What came of it.
+    pub answer: ToolAnswer,
+    /// How long it took.
+    pub elapsed_ms: u64,
+}
+
+/// What came of a tool call.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolAnswer {
+    /// The tool looked.
+    Saw {
+        /// For the model.
+        text: String,
+        /// For machines.
+        data: Value,
+        /// New pictures.
+        pictures: Vec<Seen>,
+    },
+    /// The call could not be done; the model was told why.
+    Refused {
+        /// For the model.
+        text: String,
+    },
+}
+
+/// A picture that a tool made.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Seen {
+    /// Its name.
+    pub name: String,
+    /// The picture as the tool made it, as a PNG.
+    pub blob: Hash,
+    /// Which places of the source pictures it shows.
+    pub panels: Vec<StoredPanel>,
+    /// How it was sent to the model; absent where there was no room for it.
+    pub sent: Option<StoredPicture>,
+}
+
+/// A part of a picture that shows a region of a source picture.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StoredPanel {
+    /// Where on the picture.
+    pub area: PixelBox,
+    /// Of which source picture.
+    pub source: String,
+    /// Which region, in its pixels.
+    pub region: PixelBox,
+}
+
+impl From<&Panel> for StoredPanel {
+    fn from(panel: &Panel) -> Self {
+        Self { area: panel.area, source: panel.source.clone(), region: panel.region }
+    }
+}
+
+/// A part of the judgement ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Decided {
+    /// Which part.
+    pub part: usize,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The last thought before the end.
+    pub reasoning: Option<String>,
+    /// Pictures that the judge named as what the answer rests on.
+    pub evidence: Vec<String>,
+    /// Names that it gave and that no picture has.
+    pub unknown_evidence: Vec<String>,
+    /// How often the model was asked.
+    pub turns: u32,
+    /// Tokens of all replies.
+    pub usage: Usage,
+}
+
+/// The judgement ended.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// How: the worst of its parts.
+    pub outcome: Outcome,
+}

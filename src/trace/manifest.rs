@@ -1,0 +1,138 @@
+//! All that could change a verdict and is known before the first question.
+
+use std::collections::BTreeMap;
+
+use deeplook_tools::{BoxConvention, PixelBox, Size, ToolSpec};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::deliberation::Limits;
+use crate::hash::Hash;
+use crate::message::Dialect;
+use crate::prompt::Mode;
+
+/// The version of the format that this program writes.
+pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
+
+/// A reader takes any minor version of its major version.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FormatVersion {
+    /// Changes when old readers would misunderstand.
+    pub major: u32,
+    /// Changes when something was added that old readers may ignore.
+    pub minor: u32,
+}
+
+/// `manifest.json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of the format.
+    pub format: FormatVersion,
+    /// The version of deeplook that judged.
+    pub deeplook: String,
+    /// What was judged.
+    pub case: CaseRecord,
+    /// By which criterion of the pack.
+    pub criterion: String,
+    /// What the judge got to see.
+    pub mode: Mode,
+    /// Which repetition, counted from 0.
+    pub repeat: u32,
+    /// What each part of the judgement looks at: the whole picture, or one target.
+    pub parts: Vec<PartRecord>,
+    /// Who judged.
+    pub model: ModelRecord,
+    /// The prompts.
+    pub pack: PackRecord,
+    /// The tools, as declared to the model; empty where the mode has none.
+    pub tools: ToolsRecord,
+    /// The bounds of the deliberation.
+    pub limits: Limits,
+    /// How pictures are prepared for sending.
+    pub preprocessing: Value,
+    /// The digest of the trace that this one was forked from.
+    pub parent: Option<Hash>,
+}
+
+/// The edit that was judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct CaseRecord {
+    /// The name of the case.
+    pub id: String,
+    /// Who edited.
+    pub editor: Option<String>,
+    /// What the editor was told.
+    pub instruction: String,
+    /// The type of the instruction.
+    #[serde(rename = "type")]
+    pub kind: Option<String>,
+    /// A phrase for the target.
+    pub target: Option<String>,
+    /// Where the targets are, in pixels of the source.
+    pub boxes: Vec<PixelBox>,
+    /// The picture files.
+    pub source: FileRecord,
+    /// The picture after the edit.
+    pub edited: FileRecord,
+    /// What a good edit looks like.
+    pub reference: Option<FileRecord>,
+}
+
+/// A picture file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct FileRecord {
+    /// Its bytes.
+    pub blob: Hash,
+    /// Its size in pixels, orientation applied.
+    pub size: Size,
+}
+
+/// What a part of a judgement looks at.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartRecord {
+    /// "whole picture", "target 2 of 3", "all targets".
+    pub name: String,
+    /// The boxes it is about, in pixels of the source.
+    pub boxes: Vec<PixelBox>,
+}
+
+/// Who judged.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ModelRecord {
+    /// The model's name, as asked for.
+    pub id: String,
+    /// Where, without credentials; absent for the offline judge.
+    pub base_url: Option<String>,
+    /// The resolved profile.
+    pub profile: Value,
+    /// What was set with `--param`.
+    pub params: BTreeMap<String, Value>,
+    /// How it calls tools.
+    pub dialect: Dialect,
+    /// How it writes boxes.
+    pub boxes: BoxConvention,
+}
+
+/// The prompts.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PackRecord {
+    /// The pack's name.
+    pub name: String,
+    /// Its version.
+    pub version: String,
+    /// The hash over all its files.
+    pub hash: Hash,
+    /// The files themselves.
+    pub files: BTreeMap<String, Hash>,
+}
+
+/// The tools.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ToolsRecord {
+    /// What the model is told of them.
+    pub specs: Vec<ToolSpec>,
+    /// Their settings by name.
+    pub settings: BTreeMap<String, Value>,
+    /// Tools that would belong here and could not be had, with the reason.
+    pub unavailable: BTreeMap<String, String>,
+}

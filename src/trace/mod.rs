@@ -1,0 +1,25 @@
+//! The record of a judgement: what was asked, said, looked at and decided.
+//!
+//! A *bundle* is one judgement: `manifest.json` (all that could change a verdict), `events.jsonl`
+//! (append-only, numbered) and the blobs that they name by hash. A *run* is a folder of bundles
+//! that share one `blobs/` store. `traces/README.md` has the format on one page.
+
+mod blobs;
+mod events;
+mod manifest;
+mod reader;
+mod reducer;
+mod writer;
+
+pub use blobs::BlobStore;
+pub use events::{
+    Asked, AttemptFailed, Decided, Event, Finished, Observed, Replied, Seen, StoredMessage,
+    StoredPanel, StoredPart, StoredPicture, ToolAnswer, What,
+};
+pub use manifest::{
+    CaseRecord, FORMAT, FileRecord, FormatVersion, Manifest, ModelRecord, PackRecord, PartRecord,
+    ToolsRecord,
+};
+pub use reader::{Bundle, TraceError};
+pub use reducer::{Judgement, PartJudgement, reduce};
+pub use writer::{RunFolder, TraceWriter};

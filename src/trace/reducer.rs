@@ -1,0 +1,89 @@
+//! From events to a judgement: the one place that interprets a trace.
+
+use serde::{Deserialize, Serialize};
+
+use super::events::{Event, What};
+use super::manifest::Manifest;
+use crate::message::Usage;
+use crate::verdict::Outcome;
+
+/// What a trace amounts to. Everything that shows a judgement shows this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The criterion.
+    pub criterion: String,
+    /// How it ended; absent for a trace that was interrupted.
+    pub outcome: Option<Outcome>,
+    /// One for the whole picture, or one for each target.
+    pub parts: Vec<PartJudgement>,
+    /// How often the model was asked, over all parts.
+    pub turns: u32,
+    /// How often tools were used.
+    pub tool_calls: u32,
+    /// Tokens, over all parts.
+    pub usage: Usage,
+}
+
+/// What a part of a judgement amounts to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartJudgement {
+    /// "whole picture", "target 2 of 3".
+    pub name: String,
+    /// How it ended; absent if it was interrupted.
+    pub outcome: Option<Outcome>,
+    /// The last thought before the end.
+    pub reasoning: Option<String>,
+    /// Pictures that the answer rests on.
+    pub evidence: Vec<String>,
+    /// Names that were given as evidence and that no picture has.
+    pub unknown_evidence: Vec<String>,
+}
+
+impl Judgement {
+    /// The label, if there is a verdict.
+    pub fn label(&self) -> Option<&str> {
+        self.outcome.as_ref().and_then(Outcome::label)
+    }
+
+    /// The part that decided: the worst one.
+    pub fn deciding_part(&self) -> Option<&PartJudgement> {
+        self.parts.iter().find(|part| part.outcome.is_some() && part.outcome == self.outcome)
+    }
+}
+
+/// Reads a judgement out of its events.
+pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
+    let blank = |name: &str| PartJudgement {
+        name: name.to_owned(),
+        outcome: None,
+        reasoning: None,
+        evidence: Vec::new(),
+        unknown_evidence: Vec::new(),
+    };
+    let mut judgement = Judgement {
+        criterion: manifest.criterion.clone(),
+        outcome: None,
+        parts: manifest.parts.iter().map(|part| blank(&part.name)).collect(),
+        turns: 0,
+        tool_calls: 0,
+        usage: Usage::default(),
+    };
+    for event in events {
+        match &event.event {
+            What::Asked(_) => judgement.turns += 1,
+            What::Replied(replied) => judgement.usage = judgement.usage.plus(replied.reply.usage),
+            What::Observed(_) => judgement.tool_calls += 1,
+            What::Decided(decided) => {
+                if let Some(part) = judgement.parts.get_mut(decided.part) {
+                    part.outcome = Some(decided.outcome.clone());
+                    part.reasoning = decided.reasoning.clone();
+                    part.evidence = decided.evidence.clone();
+                    part.unknown_evidence = decided.unknown_evidence.clone();
+                }
+            }
+            What::Finished(finished) => judgement.outcome = Some(finished.outcome.clone()),
+            What::AttemptFailed(_) => {}
+        }
+    }
+    judgement
+}

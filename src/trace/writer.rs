@@ -1,0 +1,121 @@
+//! Writing a trace while the judgement goes on. A trace that cannot be written is fatal: it is the
+//! evidence.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::blobs::BlobStore;
+use super::events::{Event, What};
+use super::manifest::Manifest;
+use super::reader::digest_of;
+use crate::files;
+use crate::hash::Hash;
+
+/// A folder of bundles with a common blob store.
+#[derive(Debug, Clone)]
+pub struct RunFolder {
+    path: PathBuf,
+}
+
+impl RunFolder {
+    /// The run in `path`; its folders appear as they are needed.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// The folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The blobs of all its bundles.
+    pub fn blobs(&self) -> BlobStore {
+        BlobStore::new(self.path.join("blobs"))
+    }
+
+    /// Starts the bundle of `manifest`.
+    pub fn start(&self, manifest: &Manifest) -> io::Result<TraceWriter> {
+        let judgements = self.path.join("judgements");
+        fs::create_dir_all(&judgements)?;
+        let name = bundle_name(manifest);
+        // A trace is never overwritten: judging again gives another one.
+        for number in 1u32.. {
+            let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
+            match fs::create_dir(judgements.join(&name)) {
+                Ok(()) => {
+                    return TraceWriter::create(judgements.join(name), self.blobs(), manifest);
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Err(io::Error::other("there is no free name for another trace"))
+    }
+}
+
+/// A readable name that no other job of the run has.
+fn bundle_name(manifest: &Manifest) -> String {
+    let case = &manifest.case;
+    let editor = case.editor.as_deref().unwrap_or("edited");
+    let mode = manifest.mode.to_string();
+    let job =
+        [&case.id, editor, &manifest.criterion, &mode, &manifest.repeat.to_string()].join("\n");
+    let readable = files::slug(&format!("{} {editor} {} {mode}", case.id, manifest.criterion));
+    let readable: String = readable.chars().take(80).collect();
+    let hash = Hash::of(job.as_bytes());
+    format!("{readable}-{}", &hash.as_str()[..8])
+}
+
+/// An open trace.
+#[derive(Debug)]
+pub struct TraceWriter {
+    folder: PathBuf,
+    blobs: BlobStore,
+    events: Mutex<(File, Vec<Event>)>,
+}
+
+impl TraceWriter {
+    fn create(folder: PathBuf, blobs: BlobStore, manifest: &Manifest) -> io::Result<Self> {
+        let events = File::create(folder.join("events.jsonl"))?;
+        let mut json = serde_json::to_vec_pretty(manifest)?;
+        json.push(b'\n');
+        files::replace(&folder.join("manifest.json"), &json)?;
+        Ok(Self { folder, blobs, events: Mutex::new((events, Vec::new())) })
+    }
+
+    /// Where the bundle is.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Where blobs go; each must be there before the event that names it.
+    pub fn blobs(&self) -> &BlobStore {
+        &self.blobs
+    }
+
+    /// Appends an event: one line, one write. `watch` is called with it right after.
+    pub fn record(&self, what: What, watch: &dyn Fn(&Event)) -> io::Result<()> {
+        let mut guard = self.events.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, events) = &mut *guard;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let event = Event { seq: events.len() as u64, at, event: what };
+        let mut line = serde_json::to_vec(&event)?;
+        line.push(b'\n');
+        file.write_all(&line)?;
+        watch(&event);
+        events.push(event);
+        Ok(())
+    }
+
+    /// Closes the trace: what was recorded, and the digest of the bundle.
+    pub fn close(self) -> io::Result<(Vec<Event>, Hash)> {
+        let (file, events) = self.events.into_inner().unwrap_or_else(PoisonError::into_inner);
+        file.sync_all()?;
+        let digest = digest_of(&self.folder)?;
+        Ok((events, digest))
+    }
+}

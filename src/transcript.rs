@@ -1,0 +1,169 @@
+//! A judgement for the eye: events as lines of text, as they come or from a file.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anstyle::{AnsiColor, Style};
+
+use crate::answer::AnswerForm;
+use crate::dialect::{self, ThoughtSource};
+use crate::hash::Hash;
+use crate::message::Usage;
+use crate::trace::{BlobStore, Event, Observed, ToolAnswer, What};
+use crate::verdict::Outcome;
+
+/// How wide text is before it is wrapped.
+const WIDTH: usize = 100;
+
+/// Turns events into text. Styles are ANSI codes: write them through a stream that strips them
+/// where there is no terminal.
+#[derive(Debug)]
+pub struct Transcript {
+    form: AnswerForm,
+    parts: Vec<String>,
+    blobs: BlobStore,
+}
+
+impl Transcript {
+    /// For a judgement with these labels and named parts, whose pictures are in `blobs`.
+    pub fn new(form: AnswerForm, parts: Vec<String>, blobs: BlobStore) -> Self {
+        Self { form, parts, blobs }
+    }
+
+    /// The lines of one event.
+    pub fn lines(&self, event: &Event) -> String {
+        let mut out = String::new();
+        let bold = Style::new().bold();
+        let dim = Style::new().dimmed();
+        match &event.event {
+            What::Asked(asked) => {
+                let part = match self.parts.get(asked.part) {
+                    Some(name) if self.parts.len() > 1 => format!(" · {name}"),
+                    _ => String::new(),
+                };
+                let _ = writeln!(out, "{bold}turn {}{part}{bold:#}", asked.turn);
+            }
+            What::AttemptFailed(failed) => {
+                let attempt = &failed.attempt;
+                let wait = attempt.retry_after_ms.map_or("no further attempt".to_owned(), |ms| {
+                    format!("again in {:.1} s", ms as f64 / 1000.0)
+                });
+                let _ = writeln!(
+                    out,
+                    "  {dim}attempt {}: {} ({wait}){dim:#}",
+                    attempt.attempt, attempt.error
+                );
+            }
+            What::Replied(replied) => {
+                let reading = dialect::read(&replied.reply.message, &self.form);
+                match (&reading.thought, reading.thought_source) {
+                    (Some(thought), source) => {
+                        let name = if source == ThoughtSource::Reasoning {
+                            "reasoning"
+                        } else {
+                            "thought"
+                        };
+                        let _ = writeln!(out, "{}", indented(name, thought));
+                    }
+                    (None, _) => {
+                        let _ = writeln!(out, "  {dim}no thought{dim:#}");
+                    }
+                }
+                for call in &reading.calls {
+                    let _ = writeln!(out, "  {bold}→ {}{bold:#} {}", call.name, call.arguments);
+                }
+                if let Some(answer) = &reading.answer {
+                    let _ = writeln!(out, "  {bold}= {answer}{bold:#}");
+                }
+                for problem in &reading.problems {
+                    let _ = writeln!(out, "  {dim}cannot be read: {problem}{dim:#}");
+                }
+            }
+            What::Observed(observed) => self.observation(&mut out, observed),
+            What::Decided(decided) if self.parts.len() > 1 => {
+                let name = self.parts.get(decided.part).map_or("", String::as_str);
+                let _ = writeln!(out, "{name}: {}", outcome_text(&decided.outcome));
+            }
+            What::Decided(_) | What::Finished(_) => {}
+        }
+        out
+    }
+
+    fn observation(&self, out: &mut String, observed: &Observed) {
+        match &observed.answer {
+            ToolAnswer::Refused { text } => {
+                let _ = writeln!(out, "{}", indented("refused", text));
+            }
+            ToolAnswer::Saw { text, pictures, .. } => {
+                let _ = writeln!(out, "{}", indented("saw", text));
+                for picture in pictures {
+                    let _ = writeln!(
+                        out,
+                        "      {}: {}",
+                        picture.name,
+                        self.path(&picture.blob).display()
+                    );
+                }
+            }
+        }
+    }
+
+    fn path(&self, blob: &Hash) -> PathBuf {
+        self.blobs.find(blob).unwrap_or_else(|_| self.blobs.folder().join(blob.as_str()))
+    }
+}
+
+/// An outcome in a word or a sentence, in colour.
+pub fn outcome_text(outcome: &Outcome) -> String {
+    let colour = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
+    match outcome {
+        Outcome::Verdict { label, score } => {
+            let style = match *score {
+                score if score >= 99.0 => colour(AnsiColor::Green),
+                score if score >= 60.0 => colour(AnsiColor::Yellow),
+                score if score >= 30.0 => colour(AnsiColor::Magenta),
+                _ => colour(AnsiColor::Red),
+            };
+            format!("{style}{label}{style:#}")
+        }
+        other => {
+            let style = colour(AnsiColor::Cyan);
+            format!("{style}{}{style:#}: {}", other.name(), other.reason().unwrap_or_default())
+        }
+    }
+}
+
+/// Tokens in words; what a server did not count is not invented.
+pub fn usage_text(usage: Usage) -> String {
+    match (usage.prompt_tokens, usage.completion_tokens) {
+        (None, None) => "tokens not counted".to_owned(),
+        (prompt, completion) => {
+            let number = |n: Option<u64>| n.map_or("?".to_owned(), |n| n.to_string());
+            let cached = usage.cached_tokens.map_or(String::new(), |n| format!(" ({n} cached)"));
+            format!("{}{cached} + {} tokens", number(prompt), number(completion))
+        }
+    }
+}
+
+/// A named block of text, wrapped and indented. Control characters of untrusted text are dropped.
+fn indented(name: &str, text: &str) -> String {
+    let dim = Style::new().dimmed();
+    let mut out = format!("  {dim}{name}{dim:#}");
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let mut width = WIDTH;
+        for word in line.split_whitespace() {
+            let word: String = word.chars().filter(|c| !c.is_control()).collect();
+            let length = word.chars().count();
+            if width + 1 + length > WIDTH {
+                out.push_str("\n    ");
+                width = 0;
+            } else {
+                out.push(' ');
+                width += 1;
+            }
+            out.push_str(&word);
+            width += length;
+        }
+    }
+    out
+}

@@ -1,0 +1,30 @@
+//! How long `localize_differences` takes in memory: `difference_timing A B` prints the median of
+//! many calls, pictures decoded beforehand.
+
+#![expect(clippy::expect_used, reason = "an example may stop where its input is missing")]
+
+use std::path::Path;
+use std::time::Instant;
+
+use deeplook_tools::{Picture, Scene, Toolbox};
+
+fn main() {
+    let load = |path: String| Picture::load(Path::new(&path)).expect("a picture that can be read");
+    let mut paths = std::env::args().skip(1);
+    let (Some(a), Some(b)) = (paths.next(), paths.next()) else {
+        eprintln!("usage: difference_timing FIRST SECOND");
+        std::process::exit(2);
+    };
+    let scene = Scene::new([load(a), load(b)]);
+    let toolbox = Toolbox::standard();
+    let mut times = Vec::new();
+    for _ in 0..33 {
+        let start = Instant::now();
+        let seen = toolbox.call("localize_differences", &serde_json::json!({}), &scene);
+        times.push(start.elapsed().as_secs_f64() * 1e3);
+        std::hint::black_box(seen.expect("two pictures can be compared"));
+    }
+    let mut times = times.split_off(3);
+    times.sort_by(f64::total_cmp);
+    println!("{}", serde_json::json!({ "median_ms": times[times.len() / 2], "min_ms": times[0] }));
+}
