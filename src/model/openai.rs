@@ -180,8 +180,11 @@ fn connection(peer: &Peer) -> Result<reqwest::Client, ModelError> {
         builder = builder.tls_certs_only([]);
     }
     builder.build().map_err(|error| {
-        let reason = std::error::Error::source(&error).map(ToString::to_string).unwrap_or_default();
-        ModelError::Refused(peer.clean(&format!("no connection can be set up: {error} {reason}")))
+        let reason = std::error::Error::source(&error).unwrap_or(&error).to_string();
+        let reason = peer.clean(&reason);
+        ModelError::Refused(format!(
+            "no connection can be set up: {reason}; https needs the system's CA certificates"
+        ))
     })
 }
 

@@ -91,7 +91,11 @@ impl RetryPolicy {
                 )))
             }
             Remedy::Wait(_) if number >= self.max_attempts => {
-                Err(ModelError::Server(format!("{text} (asked {times}); try again later")))
+                let advice = match problem.status {
+                    Some(_) => "try again later",
+                    None => "check --base-url and that the server runs",
+                };
+                Err(ModelError::Server(format!("{text} (asked {times}); {advice}")))
             }
             // Never earlier than asked, but not all at the same moment. "At once" is not believed:
             // the next attempt would fail like this one.

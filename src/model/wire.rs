@@ -153,9 +153,9 @@ enum Piece<'a> {
     Picture(Rendered),
 }
 
-/// JSON that is only copied.
+/// JSON that is only copied. An `Arc` of the value itself would cost one more copy.
 #[derive(Clone)]
-struct Rendered(Arc<RawValue>);
+struct Rendered(Arc<Box<RawValue>>);
 
 impl Serialize for Rendered {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -275,7 +275,7 @@ impl Pictures {
             }
             return Ok(rendered.clone());
         }
-        let rendered = Rendered(Arc::from(render(picture)?));
+        let rendered = Rendered(Arc::new(render(picture)?));
         let mut known = lock();
         known.retain(|_, (owner, _)| owner.strong_count() > 0);
         known.insert(picture.hash.clone(), (Arc::downgrade(picture), rendered.clone()));
