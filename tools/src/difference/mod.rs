@@ -85,7 +85,12 @@ pub fn compare(
     max_regions: usize,
     settings: &Settings,
 ) -> Comparison {
-    if first == second {
+    let size = frame_size(first.size(), second.size(), FRAME);
+    let (width, height) = (size.width as usize, size.height as usize);
+    let source = Frame::of(first, size);
+    let edited = Frame::of(second, size);
+    // Frames are compared first: they are small, and nearly always tell the pictures apart.
+    if source == edited && first == second {
         return Comparison {
             regions: Vec::new(),
             left_out: 0,
@@ -95,10 +100,6 @@ pub fn compare(
             nuisance: Nuisance::default(),
         };
     }
-    let size = frame_size(first.size(), second.size(), FRAME);
-    let (width, height) = (size.width as usize, size.height as usize);
-    let source = Frame::of(first, size);
-    let edited = Frame::of(second, size);
     let (mut levels, edited_levels) =
         rayon::join(|| pyramid(&source.luma), || pyramid(&edited.luma));
     let (registration, found) =

@@ -4,7 +4,7 @@
 use multiversion::multiversion;
 use rayon::prelude::*;
 
-use super::global::{Found, Level};
+use super::global::{Affine, Found, Level};
 use super::plane::{Histogram, Lookup, Plane};
 
 /// Pixels of the frame per cell of the field.
@@ -28,6 +28,9 @@ const LONGEST_STEP: f32 = 1.5;
 const SHORTEST_STEP: f32 = 0.03;
 /// The longest move, as a part of the frame's long side: what moves further was moved by an edit.
 const LONGEST_MOVE: f32 = 0.007;
+/// Where nothing moved globally and most cells moved less than this after the first pass, in pixels
+/// of the frame, nothing moved at all.
+const UNMOVED: f32 = 0.08;
 /// Gradients below this do not tell the scale of the residual.
 const TEXTURED: f32 = 2.0;
 
@@ -63,6 +66,13 @@ impl Flow {
         self.u.data.iter().chain(&self.v.data).fold(0.0, |most, v| v.abs().max(most))
     }
 
+    /// The move that most cells stay below: an edit moves few.
+    fn typical(&self) -> f32 {
+        let mut moves = Histogram::new(256, 64.0);
+        self.u.data.iter().zip(&self.v.data).for_each(|(u, v)| moves.add(u.abs().max(v.abs())));
+        moves.quantile(0.9)
+    }
+
     /// Finds the field that remains after `global`.
     pub(crate) fn estimate(
         first: &[Level],
@@ -74,7 +84,10 @@ impl Flow {
         let mut sigma = global.sigma;
         let long = width.max(height) as f32;
         let most = LONGEST_MOVE * long;
-        for pass in &PASSES {
+        for (number, pass) in PASSES.iter().enumerate() {
+            if number == 1 && global.affine == Affine::IDENTITY && flow.typical() < UNMOVED {
+                return Self::none(width, height);
+            }
             // Small frames have no such level: the next finer one serves.
             let Some(index) = first.iter().rposition(|level| level.scale <= pass.scale) else {
                 continue;

@@ -13,7 +13,7 @@ const ROWS: usize = 8;
 const FULL: u32 = 256;
 
 /// A picture at the size of the frame.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Frame {
     /// Red, green, blue, 0 to 255.
     pub(crate) rgb: [Plane; 3],

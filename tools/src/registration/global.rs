@@ -12,9 +12,10 @@ const COARSEST: usize = 48;
 /// Smoothing of each level, in its pixels: keeps the gradients linear between pixels.
 const LEVEL_BLUR: f32 = 0.8;
 /// The robust scale of the residual never gets finer than this, by level from the coarsest.
-const SIGMA_FLOOR: [f32; 4] = [4.0, 3.0, 2.0, 2.0];
-/// Iterations by level: translation, then with scale, then with all six parameters.
-const ITERATIONS: [[usize; 3]; 4] = [[20, 20, 0], [0, 12, 0], [0, 10, 8], [0, 0, 6]];
+const SIGMA_FLOOR: [f32; 3] = [4.0, 3.0, 2.0];
+/// Iterations by level: translation, then with scale, then with all six parameters. What the third
+/// level cannot tell, the local field can.
+const ITERATIONS: [[usize; 3]; 3] = [[20, 20, 0], [0, 12, 0], [0, 10, 8]];
 /// Where the search starts: no scale, and as if 4, 8 % were cut off each side, or added.
 const STARTS: [f64; 4] = [0.0, 0.09, 0.18, -0.09];
 /// Another start wins only if its cost is below this part of the best so far, less [`MARGIN`].
@@ -37,6 +38,9 @@ const SHEAR_PULL: f64 = 0.1;
 const LONGEST_STEP: f64 = 0.04;
 const SHORTEST_STEP: f64 = 0.01;
 
+/// A registration that moves no corner further, in pixels of the frame, is none: the estimate is no
+/// finer than that.
+const UNMOVED: f64 = 0.06;
 /// Pixels of the frame per cell of the lighting, and σ of its windows as a part of the long side.
 const LIGHT_CELL: usize = 16;
 const LIGHT_WINDOW: f32 = 0.058;
@@ -163,7 +167,7 @@ pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
     let count = first.len().min(second.len());
     // The role of a level is by its distance from the coarsest.
     let run = |first: &[Level], level: usize, kinds: &[usize], mut found: Found| {
-        let role = (count - 1 - level).min(3);
+        let role = (count - 1 - level).min(2);
         let search = Search::new(&first[level], &second[level], SIGMA_FLOOR[role]);
         for &kind in kinds {
             let free = [Free::Shift, Free::Scale, Free::All][kind];
@@ -208,11 +212,14 @@ pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
         best.affine = Affine::IDENTITY;
     }
     light.apply(first);
-    for level in (0..coarse.start).rev() {
+    if let Some(level) = coarse.start.checked_sub(1) {
         best = run(first, level, &[1, 2], best);
+        relight(first, second, level, &mut best);
     }
-    if coarse.start > 0 {
-        relight(first, second, coarse.start - 1, &mut best);
+    let frame =
+        (first[0].extent.0 as usize * first[0].scale, first[0].extent.1 as usize * first[0].scale);
+    if best.affine.reach(frame.0, frame.1) < UNMOVED {
+        best.affine = Affine::IDENTITY;
     }
     best
 }
