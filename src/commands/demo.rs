@@ -166,7 +166,11 @@ fn show_judgement(
         match event.event {
             What::Replied(replied) => {
                 let reading = dialect::read(&replied.reply.message, &form);
-                steps.extend(reading.thought.map(|text| ShownStep { kind: "thought", text, ..ShownStep::default() }));
+                steps.extend(reading.thought.map(|text| ShownStep {
+                    kind: "thought",
+                    text,
+                    ..ShownStep::default()
+                }));
                 steps.extend(reading.calls.into_iter().map(|call| ShownStep {
                     kind: "action",
                     text: format!("{} {}", call.name, call.arguments),

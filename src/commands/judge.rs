@@ -27,17 +27,6 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let resolved = config::resolve(&args.options)?;
     let criteria = chosen(&resolved.pack, &args.criterion)?;
     let case = case(args)?;
-    let run = RunFolder::new(run_folder(args.trace.as_deref())?);
-    if args.options.model == Rules::NAME {
-        say(
-            args,
-            &format!(
-                "{}the offline judge `rules` is a baseline; ask a model with --model{:#}",
-                Style::new().dimmed(),
-                Style::new().dimmed()
-            ),
-        )?;
-    }
     let judge = Judge::new(
         resolved.model,
         resolved.record,
@@ -45,10 +34,19 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
         Toolbox::standard(),
         resolved.settings,
     );
+    // A case that does not fit the mode is an error before anything is said or written.
+    let parts: Result<Vec<_>, _> = criteria.iter().map(|id| judge.part_names(&case, id)).collect();
+    let parts = parts?;
+    let run = RunFolder::new(run_folder(args.trace.as_deref())?);
+    if args.options.model == Rules::NAME {
+        let dim = Style::new().dimmed();
+        let note = "the offline judge `rules` is a baseline; ask a model with --model";
+        say(args, &format!("{dim}{note}{dim:#}"))?;
+    }
     let runtime = super::runtime()?;
     let mut all = Vec::new();
-    for id in &criteria {
-        all.push(runtime.block_on(judge_one(args, &judge, &case, id, &run))?);
+    for (id, parts) in criteria.iter().zip(parts) {
+        all.push(runtime.block_on(judge_one(args, &judge, &case, id, parts, &run))?);
     }
     if args.json {
         let judgements =
@@ -118,13 +116,13 @@ async fn judge_one(
     judge: &Judge<AnyModel>,
     case: &EditCase,
     criterion: &str,
+    parts: Vec<String>,
     run: &RunFolder,
 ) -> anyhow::Result<Judged> {
     let criterion: &Criterion = judge.pack().criterion(criterion)?;
     let bold = Style::new().bold().underline();
     say(args, &format!("\n{bold}{}{bold:#}", criterion.name))?;
     let form = AnswerForm::new(criterion.labels().iter().map(|label| label.name.clone()));
-    let parts = judge.part_names(case, &criterion.id)?;
     let transcript = Transcript::new(form, parts, run.blobs());
     let watch = |event: &Event| {
         let lines = transcript.lines(event);

@@ -9,8 +9,8 @@ mod tool;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use anyhow::Context as _;
 use anstyle::{AnsiColor, Style};
+use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::{Cli, Command};

@@ -21,7 +21,7 @@ fn start(limits: Limits, with_tools: bool) -> Deliberation {
     let specs =
         if with_tools { Toolbox::standard().specs(BoxConvention::PIXELS) } else { Vec::new() };
     let task = vec![Part::Text("the task".to_owned())];
-    let form = AnswerForm::new(["Good", "Bad Edit"]);
+    let form = AnswerForm::new(["Good Edit", "Bad Edit"]);
     let question = Question { system: "rules".to_owned(), task, data: Value::Null, form };
     Deliberation::new(question, specs, Dialect::Tags, script(), limits)
 }
@@ -42,7 +42,7 @@ fn reply(message: Value, finish_reason: Option<&str>) -> Reply {
 
 const LOOK: &str =
     r#"<tool_call>{"name": "zoom_in", "parameters": {"bbox": [1, 2, 3, 4]}}</tool_call>"#;
-const GOOD: &str = "<Start Final Answer>Good</Start Final Answer>";
+const GOOD: &str = "<Start Final Answer>Good Edit</Start Final Answer>";
 
 /// Plays the replies; tools see nothing. Returns what was asked and how it ended.
 fn play(mut deliberation: Deliberation, replies: &[Reply]) -> (Vec<Request>, Ending, usize) {
@@ -81,7 +81,7 @@ fn closing(request: &Request) -> String {
 #[test]
 fn it_looks_and_then_answers() {
     let (asked, ending, looked) = play(start(Limits::default(), true), &[says(LOOK), says(GOOD)]);
-    assert_eq!(ending.answer, Answer::Label("Good".into()));
+    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
     assert_eq!((asked.len(), looked), (2, 1));
     assert_eq!(closing(&asked[1]), "reminder, 7 left");
     assert_eq!(asked[1].messages[..2], asked[0].messages[..], "the beginning never changes");
@@ -90,7 +90,7 @@ fn it_looks_and_then_answers() {
 #[test]
 fn without_tools_there_is_one_turn_and_a_call_is_refused_once() {
     let (asked, ending, looked) = play(start(Limits::default(), false), &[says(LOOK), says(GOOD)]);
-    assert_eq!(ending.answer, Answer::Label("Good".into()));
+    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
     assert_eq!((asked.len(), looked), (2, 0));
     let (asked, ending, _) = play(start(Limits::default(), false), &[says(LOOK)]);
     assert!(matches!(ending.answer, Answer::Abstained(_)), "{ending:?}");
@@ -133,7 +133,7 @@ fn calls_beyond_the_limit_are_answered_but_not_made() {
     let three = format!("{LOOK}{LOOK}{LOOK}");
     let (asked, ending, looked) = play(start(limits, true), &[says(&three), says(GOOD)]);
     assert_eq!((looked, asked.len()), (2, 2));
-    assert_eq!(ending.answer, Answer::Label("Good".into()));
+    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
     let Message::Observations { observations, .. } = asked[1].messages.last().unwrap().as_ref()
     else {
         panic!("observations expected")
@@ -152,7 +152,7 @@ fn what_cannot_be_read_is_told_twice_and_then_it_abstains() {
         "{ending:?}"
     );
 
-    let two = "<Start Final Answer>Good, or Bad Edit</Start Final Answer>";
+    let two = "<Start Final Answer>Good Edit, or Bad Edit</Start Final Answer>";
     let (_, ending, _) = play(start(Limits::default(), true), &[says(two)]);
     assert!(matches!(ending.answer, Answer::Abstained(_)), "never a guess: {ending:?}");
 }
