@@ -110,9 +110,21 @@ impl Picture {
         if size == self.size() {
             return self.clone();
         }
+        self.part(&PixelBox::whole(self.size()), size)
+    }
+
+    /// The part under `area`, in whole pixels, at the size `size`.
+    pub(crate) fn part(&self, area: &PixelBox, size: Size) -> Self {
+        let area = area.whole_pixels(self.size());
+        if area.width() == f64::from(size.width) && area.height() == f64::from(size.height) {
+            return self.cropped(&area);
+        }
         let (width, height) = (size.width.max(1), size.height.max(1));
-        fast_resized(&self.0, width, height).map_or_else(
-            || Self(image::imageops::resize(&self.0, width, height, FilterType::CatmullRom)),
+        fast_resized(&self.0, &area, width, height).map_or_else(
+            || {
+                let part = self.cropped(&area).0;
+                Self(image::imageops::resize(&part, width, height, FilterType::CatmullRom))
+            },
             Self,
         )
     }
@@ -139,12 +151,13 @@ pub fn extension_of(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// `None` only for sizes that the library refuses.
-fn fast_resized(pixels: &RgbImage, width: u32, height: u32) -> Option<RgbImage> {
+fn fast_resized(pixels: &RgbImage, area: &PixelBox, width: u32, height: u32) -> Option<RgbImage> {
     let kind = fast_image_resize::PixelType::U8x3;
     let source = ImageRef::new(pixels.width(), pixels.height(), pixels.as_raw(), kind).ok()?;
     let mut resized = Image::new(width, height, kind);
     let filter = ResizeAlg::Convolution(fast_image_resize::FilterType::CatmullRom);
-    let options = ResizeOptions::new().resize_alg(filter);
+    let options =
+        ResizeOptions::new().resize_alg(filter).crop(area.x1, area.y1, area.width(), area.height());
     Resizer::new().resize(&source, &mut resized, &options).ok()?;
     RgbImage::from_raw(width, height, resized.into_vec())
 }

@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 
 use super::report::{self, Told};
 use super::{Comparison, Region, Settings, compare};
-use crate::coords::{BoxConvention, PixelBox};
+use crate::coords::{BoxConvention, PixelBox, Size};
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
-use crate::side_by_side::{shown_size, side_by_side};
+use crate::side_by_side::{parts_side_by_side, shown_size};
 use crate::tool::{Tool, ToolError, ToolOutput};
 
 /// Finds what differs between two pictures.
@@ -142,12 +142,10 @@ impl LocalizeDifferences {
         let (left, right) = self.context(told.region, seen);
         let (left_source, left) = source_of(first, &left, scene)?;
         let (right_source, right) = source_of(second, &right, scene)?;
-        let left_crop = left_source.picture.cropped(&left);
-        let shown = shown_size(left_crop.size(), self.floor, self.most, self.ceiling);
-        let (pair, left_area, right_area) = side_by_side(
-            &left_crop.resized(shown),
-            &right_source.picture.cropped(&right).resized(shown),
-        );
+        let size = Size::new(left.width() as u32, left.height() as u32);
+        let shown = shown_size(size, self.floor, self.most, self.ceiling);
+        let parts = [(&*left_source.picture, left), (&*right_source.picture, right)];
+        let (pair, left_area, right_area) = parts_side_by_side(parts, shown);
         let panels = vec![
             Panel { area: left_area, source: left_source.name.clone(), region: left },
             Panel { area: right_area, source: right_source.name.clone(), region: right },

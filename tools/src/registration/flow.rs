@@ -12,8 +12,8 @@ const CELL: usize = 8;
 /// The passes, from wide to narrow.
 const PASSES: [Pass; 3] = [
     Pass { scale: 4, window: 0.094, cell: 24, iterations: 3 },
-    Pass { scale: 2, window: 0.062, cell: 16, iterations: 3 },
-    Pass { scale: 2, window: 0.0275, cell: 8, iterations: 4 },
+    Pass { scale: 4, window: 0.062, cell: 16, iterations: 2 },
+    Pass { scale: 2, window: 0.0275, cell: 8, iterations: 3 },
 ];
 /// Residuals beyond this many σ lose their say.
 const SOFT: f32 = 2.5;

@@ -13,9 +13,12 @@ const COARSEST: usize = 48;
 const LEVEL_BLUR: f32 = 0.8;
 /// The robust scale of the residual never gets finer than this, by level from the coarsest.
 const SIGMA_FLOOR: [f32; 3] = [4.0, 3.0, 2.0];
-/// Iterations by level: translation, then with scale, then with all six parameters. What the third
-/// level cannot tell, the local field can.
-const ITERATIONS: [[usize; 3]; 3] = [[20, 20, 0], [0, 12, 0], [0, 10, 8]];
+/// Iterations on the coarsest level (shift, then with scale), on the next (before and after the
+/// light is made up for) and on the third (with scale, then with a turn). What that cannot tell,
+/// the local field can.
+const ITERATIONS: [[usize; 2]; 3] = [[20, 20], [8, 8], [2, 8]];
+/// Of the searches on the coarsest level, this many are finished.
+const FINISHED: usize = 2;
 /// Where the search starts: no scale, and as if 4, 8 % were cut off each side, or added.
 const STARTS: [f64; 4] = [0.0, 0.09, 0.18, -0.09];
 /// Another start wins only if its cost is below this part of the best so far, less [`MARGIN`].
@@ -141,6 +144,20 @@ pub(crate) struct Found {
     overlap: f64,
 }
 
+impl Found {
+    /// Before anything is known, with a scale to start from.
+    fn start(scale: f64) -> Self {
+        Self {
+            affine: Affine([0.0, scale, 0.0, 0.0, 0.0, scale]),
+            gain: 1.0,
+            bias: 0.0,
+            sigma: 20.0,
+            cost: f64::INFINITY,
+            overlap: 0.0,
+        }
+    }
+}
+
 /// Which parameters may move.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Free {
@@ -165,44 +182,36 @@ impl Free {
 /// that varies over the picture would otherwise be mistaken for a move.
 pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
     let count = first.len().min(second.len());
-    // The role of a level is by its distance from the coarsest.
-    let run = |first: &[Level], level: usize, kinds: &[usize], mut found: Found| {
-        let role = (count - 1 - level).min(2);
-        let search = Search::new(&first[level], &second[level], SIGMA_FLOOR[role]);
-        for &kind in kinds {
-            let free = [Free::Shift, Free::Scale, Free::All][kind];
-            found = search.iterate(found, free, ITERATIONS[role][kind]);
-        }
-        found
+    let (coarsest, coarse) = (count - 1, count.saturating_sub(2));
+    // A coarse search from a start …
+    let from_start = |&scale: &f64| {
+        let search = Search::new(&first[coarsest], &second[coarsest], SIGMA_FLOOR[0]);
+        let mut found = search.settled(Found::start(scale));
+        found = search.iterate(found, Free::Shift, ITERATIONS[0][0]);
+        found = search.iterate(found, Free::Scale, ITERATIONS[0][1]);
+        search.costed(found)
     };
-    // The two coarsest levels, from each start.
-    let coarse = count.saturating_sub(2)..count;
-    let from_start = |start: Option<f64>| {
-        let scale = start.unwrap_or_default();
-        let affine = Affine([0.0, scale, 0.0, 0.0, 0.0, scale]);
-        let mut found =
-            Found { affine, gain: 1.0, bias: 0.0, sigma: 20.0, cost: f64::INFINITY, overlap: 0.0 };
-        if start.is_some() {
-            for level in coarse.clone().rev() {
-                found = run(first, level, &[0, 1], found);
-            }
-        } else {
-            // Where nothing moved by much, a wide search could only go astray.
-            let search = Search::new(&first[coarse.start], &second[coarse.start], SIGMA_FLOOR[1]);
-            found = search.settled(found);
-        }
-        // Costs are compared, and the last steps done, under one light.
-        let mut level = [first[coarse.start].clone()];
-        let light = relight(&mut level, &second[coarse.start..], 0, &mut found);
-        let search = Search::new(&level[0], &second[coarse.start], SIGMA_FLOOR[1]);
-        let found = search.iterate(found, Free::Scale, ITERATIONS[1][1]);
-        (found, light)
+    // … is finished on the next level; costs are compared under one light.
+    let finished = |found: Found, iterations: usize| {
+        let plain = Search::new(&first[coarse], &second[coarse], SIGMA_FLOOR[1]);
+        let mut found = plain.settled(found);
+        found = plain.iterate(found, Free::Scale, iterations);
+        let mut level = [first[coarse].clone()];
+        let light = relight(&mut level, &second[coarse..], 0, &mut found);
+        let lit = Search::new(&level[0], &second[coarse], SIGMA_FLOOR[1]);
+        found = lit.iterate(found, Free::Scale, ITERATIONS[1][1]);
+        (lit.costed(found), light)
     };
-    let (mut best, mut light) = from_start(None);
-    let contrast = mean_gradient(&first[coarse.start].plane);
-    if best.cost > GOOD_ENOUGH * contrast {
-        let others: Vec<(Found, Light)> = STARTS.par_iter().map(|&s| from_start(Some(s))).collect();
-        for (other, its_light) in others {
+    // Where nothing moved by much, a wide search could only go astray: try that first.
+    let (mut best, mut light) = finished(Found::start(0.0), 0);
+    if best.cost > GOOD_ENOUGH * mean_gradient(&first[coarse].plane) {
+        let mut wide: Vec<Found> = STARTS.par_iter().map(from_start).collect();
+        wide.retain(|found| found.overlap >= LEAST_OVERLAP);
+        wide.sort_by(|a, b| a.cost.total_cmp(&b.cost));
+        wide.truncate(FINISHED);
+        let wide: Vec<(Found, Light)> =
+            wide.into_par_iter().map(|found| finished(found, ITERATIONS[1][0])).collect();
+        for (other, its_light) in wide {
             if other.overlap >= LEAST_OVERLAP && other.cost < CLEARLY * best.cost - MARGIN {
                 (best, light) = (other, its_light);
             }
@@ -212,13 +221,15 @@ pub(crate) fn register(first: &mut [Level], second: &[Level]) -> Found {
         best.affine = Affine::IDENTITY;
     }
     light.apply(first);
-    if let Some(level) = coarse.start.checked_sub(1) {
-        best = run(first, level, &[1, 2], best);
-        relight(first, second, level, &mut best);
+    if let Some(fine) = coarse.checked_sub(1) {
+        let search = Search::new(&first[fine], &second[fine], SIGMA_FLOOR[2]);
+        best = search.settled(best);
+        best = search.iterate(best, Free::Scale, ITERATIONS[2][0]);
+        best = search.iterate(best, Free::All, ITERATIONS[2][1]);
+        relight(first, second, fine, &mut best);
     }
-    let frame =
-        (first[0].extent.0 as usize * first[0].scale, first[0].extent.1 as usize * first[0].scale);
-    if best.affine.reach(frame.0, frame.1) < UNMOVED {
+    let size = |side: f64| (side * first[0].scale as f64) as usize;
+    if best.affine.reach(size(first[0].extent.0), size(first[0].extent.1)) < UNMOVED {
         best.affine = Affine::IDENTITY;
     }
     best
@@ -319,7 +330,6 @@ impl<'a> Search<'a> {
         if iterations == 0 {
             return found;
         }
-        found = self.settled(found);
         for _ in 0..iterations {
             let sums = self.sums(&found);
             let step = sums.step(&found.affine, free, self.first.extent);
@@ -333,6 +343,11 @@ impl<'a> Search<'a> {
                 break;
             }
         }
+        found
+    }
+
+    /// With the cost of the place where the search ended.
+    fn costed(&self, mut found: Found) -> Found {
         self.sums(&found).update_cost(&mut found);
         found
     }

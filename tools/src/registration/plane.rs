@@ -300,16 +300,42 @@ fn expand(cells: &[f32], cell: f32, out: &mut [f32]) {
     // Whole pixels lie between the centres: cell by cell, without lookups.
     let (start, rest) = out.split_at_mut(half.min(out.len()));
     start.fill(first);
-    let step = 1.0 / cell;
-    let mut spans = rest.chunks_mut(2 * half);
-    for pair in cells.windows(2) {
-        let Some(span) = spans.next() else { return };
-        let (a, slope) = (pair[0], (pair[1] - pair[0]) * step);
-        for (k, out) in span.iter_mut().enumerate() {
-            *out = a + slope * (k as f32 + 0.5);
+    match half {
+        2 => expand_fixed::<4>(cells, rest),
+        4 => expand_fixed::<8>(cells, rest),
+        8 => expand_fixed::<16>(cells, rest),
+        _ => {
+            for (k, span) in rest.chunks_mut(2 * half).enumerate() {
+                let a = cells.get(k).copied().unwrap_or(last);
+                let slope = (cells.get(k + 1).copied().unwrap_or(last) - a) / cell;
+                for (k, out) in span.iter_mut().enumerate() {
+                    *out = a + slope * (k as f32 + 0.5);
+                }
+            }
         }
     }
-    spans.for_each(|span| span.fill(last));
+}
+
+#[inline(always)]
+fn expand_fixed<const N: usize>(cells: &[f32], out: &mut [f32]) {
+    let ramp: [f32; N] = std::array::from_fn(|k| k as f32 + 0.5);
+    let step = 1.0 / N as f32;
+    let last = cells.last().copied().unwrap_or(0.0);
+    let mut spans = out.chunks_exact_mut(N);
+    let mut pairs = cells.windows(2);
+    for (span, pair) in spans.by_ref().zip(pairs.by_ref()) {
+        let (a, slope) = (pair[0], (pair[1] - pair[0]) * step);
+        for k in 0..N {
+            span[k] = a + slope * ramp[k];
+        }
+    }
+    // The picture may end within a cell, or the cells before the picture.
+    let (a, slope) = pairs.next().map_or((last, 0.0), |pair| (pair[0], (pair[1] - pair[0]) * step));
+    let whole = (cells.len() - 1) * N;
+    let rest = out.len() - out.len() % N;
+    for (k, out) in out.iter_mut().enumerate().skip(whole.min(rest)) {
+        *out = if k < whole { a + slope * ((k % N) as f32 + 0.5) } else { last };
+    }
 }
 
 /// Looks up points of a plane, a row of them at a time; keeps its buffers.
@@ -456,5 +482,69 @@ mod tests {
         let mut histogram = Histogram::new(1000, 10.0);
         (0..=1000).for_each(|v| histogram.add(v as f32 / 20.0));
         assert!((histogram.median() - 25.0).abs() < 0.11);
+    }
+}
+#[cfg(test)]
+mod timing {
+    use super::*;
+    #[test]
+    fn blur_time() {
+        let mut p = Plane::new(768, 432);
+        for (i, v) in p.data.iter_mut().enumerate() {
+            *v = ((i * 7919) % 255) as f32;
+        }
+        let k = gaussian(0.8);
+        println!("radius {}", k.len() - 1);
+        let time = |n: &str, f: &mut dyn FnMut()| {
+            let mut best = f64::MAX;
+            for _ in 0..200 {
+                let t = std::time::Instant::now();
+                f();
+                best = best.min(t.elapsed().as_secs_f64() * 1e3);
+            }
+            println!("{n} {best:.3} ms");
+        };
+        let mut out = Plane::new(768, 432);
+        time("smooth serial", &mut || {
+            let mut s = Smoother::new(&k, 768);
+            for y in 0..432 {
+                let (a, b) = (y * 768, (y + 1) * 768);
+                s.row(|d| p.row_clamped(y as isize + d), &mut out.data[a..b]);
+            }
+        });
+        time("blurred", &mut || {
+            std::hint::black_box(p.blurred(0.8));
+        });
+        time("halved", &mut || {
+            std::hint::black_box(p.halved());
+        });
+        time("quartered", &mut || {
+            std::hint::black_box(p.quartered());
+        });
+        time("clone", &mut || {
+            std::hint::black_box(p.clone());
+        });
+        let mut l = Lookup::new(768);
+        let xs: Vec<f32> = (0..768).map(|x| x as f32 * 1.001 + 0.3).collect();
+        let mut v = vec![0.0; 768];
+        let mut o = vec![0.0; 768];
+        time("bilinear", &mut || {
+            for y in 0..432 {
+                let ys = [y as f32 + 0.4; 768];
+                l.bilinear(&p, (&xs, &ys), 1.0, &mut o, &mut v);
+            }
+        });
+        let g = Plane::new(48, 27);
+        let mut b = Vec::new();
+        time("expand16", &mut || {
+            for y in 0..432 {
+                g.expand_row(y as f32, 16.0, &mut b, &mut o);
+            }
+        });
+        time("hist", &mut || {
+            let mut h = Histogram::new(2048, 8.0);
+            p.data.iter().for_each(|v| h.add(*v));
+            std::hint::black_box(h);
+        });
     }
 }

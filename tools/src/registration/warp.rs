@@ -1,5 +1,6 @@
 //! Bringing the second frame onto the first through the global map and the local field at once.
 
+use multiversion::multiversion;
 use rayon::prelude::*;
 
 use super::flow::{Flow, Row};
@@ -38,27 +39,21 @@ pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow, border: usize) -
     );
     bands.into_par_iter().enumerate().for_each(|(band, (r, g, b, mask))| {
         let (mut xs, mut ys, mut row) = (vec![0.0; width], vec![0.0; width], Row::new(width));
-        let mut places = vec![Place::default(); width];
         for i in 0..r.len() / width {
             let y = band * BAND + i;
             affine.row(extent, y, &mut xs, &mut ys);
             flow.add_row(1, y, &mut row, &mut xs, &mut ys);
             let out = i * width..(i + 1) * width;
             let mask = &mut mask[out.clone()];
-            locate((&xs, &ys), (width, height), border as f32, &mut places, mask);
+            inside((&xs, &ys), (width, height), border as f32, mask);
             if y < border || y + border >= height {
                 mask.fill(0.0);
             } else {
                 mask.iter_mut().take(border).for_each(|m| *m = 0.0);
                 mask.iter_mut().rev().take(border).for_each(|m| *m = 0.0);
             }
-            let outs = r[out.clone()].iter_mut().zip(&mut g[out.clone()]).zip(&mut b[out]);
-            for (((r, g), b), place) in outs.zip(&places) {
-                let [red, green, blue, _] = lookup(&pixels, width, height, place);
-                *r = red;
-                *g = green;
-                *b = blue;
-            }
+            let rgb = [&mut r[out.clone()], &mut g[out.clone()], &mut b[out]];
+            look_up(&pixels, (width, height), (&xs, &ys), rgb);
         }
     });
     Warped { rgb: [r, g, b], mask }
@@ -77,15 +72,6 @@ fn interleaved([r, g, b]: &[Plane; 3]) -> Vec<[f32; 4]> {
     pixels
 }
 
-/// Where a point lies between pixels, and the Catmull–Rom weights of the four around it each way.
-#[derive(Clone, Copy, Default)]
-struct Place {
-    x: u32,
-    y: u32,
-    across: [f32; 4],
-    down: [f32; 4],
-}
-
 /// Catmull–Rom weights for a place `t` after the second of four.
 #[inline(always)]
 fn weights(t: f32) -> [f32; 4] {
@@ -98,59 +84,71 @@ fn weights(t: f32) -> [f32; 4] {
     ]
 }
 
-fn locate(
+/// 1 where a point lies in the frame and `border` pixels from its edges, else 0.
+#[multiversion(targets("x86_64+avx2"))]
+fn inside(
     (xs, ys): (&[f32], &[f32]),
     (width, height): (usize, usize),
     border: f32,
-    places: &mut [Place],
     mask: &mut [f32],
 ) {
+    let (low, right, bottom) =
+        (border - 0.5, width as f32 - 0.5 - border, height as f32 - 0.5 - border);
+    for ((mask, &x), &y) in mask.iter_mut().zip(xs).zip(ys) {
+        let within = (x >= low) & (x <= right) & (y >= low) & (y <= bottom);
+        *mask = if within { 1.0 } else { 0.0 };
+    }
+}
+
+/// Looks a row of points up.
+#[multiversion(targets("x86_64+avx2"))]
+fn look_up(
+    pixels: &[[f32; 4]],
+    (width, height): (usize, usize),
+    (xs, ys): (&[f32], &[f32]),
+    [r, g, b]: [&mut [f32]; 3],
+) {
     let (right, bottom) = ((width - 1) as f32, (height - 1) as f32);
-    let within = |v: f32, end: f32| v >= border - 0.5 && v <= end + 0.5 - border;
-    for (((place, mask), &x), &y) in places.iter_mut().zip(mask).zip(xs).zip(ys) {
-        *mask = if within(x, right) && within(y, bottom) { 1.0 } else { 0.0 };
-        let (x, y) = (x.max(0.0).min(right), y.max(0.0).min(bottom));
-        (place.x, place.y) = (x as u32, y as u32);
-        place.across = weights(x - place.x as f32);
-        place.down = weights(y - place.y as f32);
+    let outs = r.iter_mut().zip(g).zip(b);
+    for (((r, g), b), (&x, &y)) in outs.zip(xs.iter().zip(ys)) {
+        // Not a number goes to 0.
+        let x = if x > 0.0 { if x < right { x } else { right } } else { 0.0 };
+        let y = if y > 0.0 { if y < bottom { y } else { bottom } } else { 0.0 };
+        let (x0, y0) = (x as i32, y as i32);
+        let (across, down) = (weights(x - x0 as f32), weights(y - y0 as f32));
+        let (x0, y0) = (x0 as usize, y0 as usize);
+        let mut sum = [0.0f32; 4];
+        if x0 >= 1 && y0 >= 1 && x0 + 2 < width && y0 + 2 < height {
+            let around = &pixels[(y0 - 1) * width + x0 - 1..][..3 * width + 4];
+            for j in 0..4 {
+                if let Some(four) = around[j * width..].first_chunk::<4>() {
+                    add(&mut sum, &blended(four, &across), down[j]);
+                }
+            }
+        } else {
+            let at = |x: usize, k: usize, end: usize| (x + k).saturating_sub(1).min(end - 1);
+            for j in 0..4 {
+                let row = at(y0, j, height) * width;
+                let four = std::array::from_fn(|k| pixels[row + at(x0, k, width)]);
+                add(&mut sum, &blended(&four, &across), down[j]);
+            }
+        }
+        [*r, *g, *b, _] = sum;
     }
 }
 
 #[inline(always)]
-fn lookup(pixels: &[[f32; 4]], width: usize, height: usize, place: &Place) -> [f32; 4] {
-    let (x, y) = (place.x as usize, place.y as usize);
-    let mut sum = [0.0f32; 4];
-    if x >= 1 && y >= 1 && x + 2 < width && y + 2 < height {
-        let start = (y - 1) * width + x - 1;
-        for j in 0..4 {
-            if let Some(four) = pixels[start + j * width..].first_chunk::<4>() {
-                let line = blended(four, &place.across);
-                for c in 0..4 {
-                    sum[c] += line[c] * place.down[j];
-                }
-            }
-        }
-    } else {
-        let at = |x: usize, k: usize, end: usize| (x + k).saturating_sub(1).min(end - 1);
-        for j in 0..4 {
-            let row = at(y, j, height) * width;
-            let four = std::array::from_fn(|k| pixels[row + at(x, k, width)]);
-            let line = blended(&four, &place.across);
-            for c in 0..4 {
-                sum[c] += line[c] * place.down[j];
-            }
-        }
+fn add(sum: &mut [f32; 4], line: &[f32; 4], weight: f32) {
+    for c in 0..4 {
+        sum[c] += line[c] * weight;
     }
-    sum
 }
 
 #[inline(always)]
 fn blended(four: &[[f32; 4]; 4], weights: &[f32; 4]) -> [f32; 4] {
     let mut line = [0.0f32; 4];
-    for (pixel, weight) in four.iter().zip(weights) {
-        for c in 0..4 {
-            line[c] += pixel[c] * weight;
-        }
+    for k in 0..4 {
+        add(&mut line, &four[k], weights[k]);
     }
     line
 }
