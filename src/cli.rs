@@ -22,7 +22,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Judge one edit: two labels, with the reasoning and the crops that they rest on.
-    Judge(JudgeArgs),
+    Judge(Box<JudgeArgs>),
     /// Use one of the judge's tools on pictures of your own.
     Tool(ToolArgs),
     /// List, show, check and compare prompt packs.

@@ -84,7 +84,7 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
         ..OpenAiSettings::new(options.model.clone(), profile)
     })?;
     record.base_url = Some(model.base_url().to_owned());
-    Ok(Resolved { model: AnyModel::OpenAi(model), record, pack, settings })
+    Ok(Resolved { model: AnyModel::OpenAi(Box::new(model)), record, pack, settings })
 }
 
 /// `KEY=VALUE`, where a value that is JSON is taken as JSON and anything else as text.

@@ -49,8 +49,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
         all.push(runtime.block_on(judge_one(args, &judge, &case, id, parts, &run))?);
     }
     if args.json {
-        let judgements =
-            all.iter().map(|judged| printed(judged)).collect::<anyhow::Result<Vec<_>>>()?;
+        let judgements = all.iter().map(printed).collect::<anyhow::Result<Vec<_>>>()?;
         super::print_json(&Printed { judgements, trace: run.path() })?;
     } else {
         writeln!(anstream::stdout(), "\ntrace: {}", run.path().display())?;

@@ -67,7 +67,7 @@ pub enum ModelError {
 #[derive(Debug)]
 pub enum AnyModel {
     /// An OpenAI-compatible server.
-    OpenAi(OpenAi),
+    OpenAi(Box<OpenAi>),
     /// The offline judge.
     Rules(Rules),
 }

@@ -272,7 +272,7 @@ impl Strips {
         let (mut sum, mut count) = (0.0f64, 1e-9f64);
         for (y, mask) in mask.iter().enumerate() {
             let inside = y % Self::ROWS;
-            if inside >= Self::MARGIN && inside < Self::ROWS - Self::MARGIN {
+            if (Self::MARGIN..Self::ROWS - Self::MARGIN).contains(&inside) {
                 let [line, seen] = capped_distance(self.luma.row(y), other.row(y), mask);
                 sum += f64::from(line);
                 count += f64::from(seen);
