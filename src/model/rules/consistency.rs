@@ -2,6 +2,7 @@
 
 use deeplook_tools::PixelBox;
 
+use super::colours::fits;
 use super::following;
 use super::instruction::{Action, Wish};
 use super::{Opinion, Place, View, label};
@@ -53,11 +54,9 @@ fn is_expected(wish: &Wish, place: &Place, reference: Option<&View>) -> bool {
         return true;
     }
     let Some(sight) = &place.sight else { return false };
-    // One too many or too few is a matter of following the instruction.
-    let counted = matches!(wish.action, Action::Count { .. })
-        && (sight.before.is_none() || sight.after.is_none())
-        && wish.before.is_some_and(|meant| {
-            sight.before.or(sight.after).is_some_and(|seen| super::colours::fits(seen, meant))
-        });
+    // One too many is a matter of following the instruction.
+    let counted = matches!(wish.action, Action::Count { from, to } if to > from)
+        && sight.before.is_none()
+        && sight.after.zip(wish.before).is_some_and(|(seen, meant)| fits(seen, meant));
     sight.beside_paint || counted
 }

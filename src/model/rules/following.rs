@@ -71,8 +71,10 @@ pub(super) fn with_reference(
             part(&new, &made) > 0.25 || (wish.action == Action::Retext && beyond > 0.8)
         }
         _ => {
+            let ring = asked.hull().grown(6).minus(&asked.hull().grown(2));
+            let ground = Palette::of(seen.source.under(&ring));
             let palette = Palette::of(seen.reference.under(&asked));
-            let right = made.filtered(&seen.edited, |rgb| palette.has(rgb));
+            let right = made.filtered(&seen.edited, |rgb| palette.has(rgb) && !ground.has(rgb));
             part(&right, &made) > 0.2
         }
     };
@@ -135,20 +137,16 @@ fn counted(seen: &Trio, asked: &Mask, made: &Mask) -> Opinion {
     let differing = of_theirs(&seen.reference).or(&of_theirs(&seen.edited));
     let pieces: Vec<Piece> =
         differing.pieces().into_iter().filter(|piece| piece.pixels.len() * 5 > largest).collect();
-    // A thing that only grew or shrank still has its middle.
-    let hollow = |piece: &&Piece| {
-        let [x1, y1, x2, y2] = piece.bounds;
-        let (w, h) = (x2 - x1, y2 - y1);
-        let middle = |i: &&usize| {
-            let (x, y) = (**i % wrong.size().0, **i / wrong.size().0);
-            (x1 + w / 3..x2 - w / 3).contains(&x) && (y1 + h / 3..y2 - h / 3).contains(&y)
-        };
-        let held = piece.pixels.iter().filter(middle).count();
-        held * 9 * 3 < w * h
+    // A thing that only grew or shrank is there in both.
+    let resized = |piece: &&Piece| {
+        let place = wrong.within(piece.bounds);
+        let held = |patch: &Patch| place.filtered(patch, alike).count();
+        let (theirs, own) = (held(&seen.reference), held(&seen.edited));
+        theirs.min(own) * 5 > theirs.max(own)
     };
-    let hollow = pieces.iter().filter(hollow).count();
+    let resized = pieces.iter().filter(resized).count();
     let numbers = format!(
-        "of {} things that should come or go {done} did; {} more differ from the reference, {hollow} \
+        "of {} things that should come or go {done} did; {} more differ from the reference, {resized} \
          of them in size only",
         objects.len(),
         pieces.len()
@@ -156,7 +154,7 @@ fn counted(seen: &Trio, asked: &Mask, made: &Mask) -> Opinion {
     let verdict = match (done, pieces.len()) {
         (0, _) => label::NOT_LOCALISED,
         (_, 0) => label::FLAWLESS,
-        (_, n) if hollow * 2 >= n => label::OVER_MODIFIED,
+        (_, n) if resized * 2 >= n => label::OVER_MODIFIED,
         _ => label::WRONG_ACTION,
     };
     Opinion::new(verdict, &numbers)
@@ -266,10 +264,16 @@ fn fit(wish: &Wish, sight: &Sight) -> Fit {
     if !meant {
         return Fit::Other;
     }
+    // A pattern has the colour in some of its pixels only.
+    let share = |meant: Rgb| {
+        let own = sight.shown.iter().filter(|rgb| distance(**rgb, meant) < 58.0).count();
+        own as f32 / sight.shown.len().max(1) as f32
+    };
+    let in_part = after.is_some() && wish.after.is_some_and(|meant| share(meant) > 0.25);
     let reached = wish.after.map_or(after.is_some() && !same_colour, |_| is(after, wish.after));
     match wish.action {
-        Action::Recolour | Action::Rematerial if !reached => Fit::Wrong,
-        Action::Recolour if same_outline && sight.motley < 0.35 => Fit::Done,
+        Action::Recolour | Action::Rematerial if !reached && !in_part => Fit::Wrong,
+        Action::Recolour if reached && same_outline && sight.motley < 0.35 => Fit::Done,
         Action::Rematerial if same_outline => Fit::Done,
         Action::Recolour | Action::Rematerial => Fit::Over,
         Action::Retext if same_colour => Fit::Done,

@@ -57,8 +57,6 @@ pub(super) struct Wish {
     pub(super) after: Option<Rgb>,
     /// How many things are meant; 0 where the instruction does not say.
     pub(super) targets: usize,
-    /// The last word: the shape that is asked for, if any.
-    pub(super) last_word: String,
 }
 
 const REMOVING: [&str; 4] = ["remove", "erase", "delete", "eliminate"];
@@ -104,13 +102,7 @@ pub(super) fn read(instruction: &str) -> Wish {
         _ => None,
     };
     let look = |word: &&str| colours::colour(word).or_else(|| colours::material(word).flatten());
-    Wish {
-        action,
-        before: before.iter().find_map(look),
-        after: asked,
-        targets: targets(&words),
-        last_word: words.last().map_or_else(String::new, |word| (*word).to_owned()),
-    }
+    Wish { action, before: before.iter().find_map(look), after: asked, targets: targets(&words) }
 }
 
 /// The text with quoted parts replaced by a mark, and how many there were.

@@ -201,6 +201,13 @@ impl Mask {
         Self { set: (0..self.set.len()).map(inside).collect(), ..*self }
     }
 
+    /// All pixels within the bounds of a piece.
+    pub(super) fn within(&self, [x1, y1, x2, y2]: [usize; 4]) -> Self {
+        let inside =
+            |i: usize| (x1..x2).contains(&(i % self.width)) && (y1..y2).contains(&(i / self.width));
+        Self { set: (0..self.set.len()).map(inside).collect(), ..*self }
+    }
+
     /// The pixels of these pieces.
     pub(super) fn joined(&self, pieces: impl Iterator<Item = Piece>) -> Self {
         let mut set = vec![false; self.set.len()];
@@ -321,6 +328,8 @@ pub(super) struct Sight {
     pub(super) changed: f32,
     /// The part of what is there that has neither the thing's former colour nor its new one.
     pub(super) motley: f32,
+    /// The pixels of what is there.
+    pub(super) shown: Vec<Rgb>,
     /// Whether it touches a white block, the same in both pictures, as is painted over targets.
     pub(super) beside_paint: bool,
 }
@@ -339,7 +348,7 @@ pub(super) fn sight(first: &Picture, second: &Picture) -> Option<Sight> {
         return None;
     }
     let hull = changed.hull();
-    let ring = hull.grown(6).minus(&hull.grown(2));
+    let ring = hull.grown(4).minus(&hull.grown(2));
     let ground = [Palette::of(one.under(&ring)), Palette::of(two.under(&ring))];
     let figure = |patch: &Patch, ground: &Palette| hull.filtered(patch, |rgb| !ground.has(rgb));
     let (was, is) = (figure(&one, &ground[0]), figure(&two, &ground[1]));
@@ -353,7 +362,8 @@ pub(super) fn sight(first: &Picture, second: &Picture) -> Option<Sight> {
         outline: share(&was.and(&is), &both),
         changed: share(&changed.and(&both), &both),
         motley: share(&motley, &is),
-        beside_paint: changed.grown(5).and(&painted(&one, &two, &differs)).count() > 0,
+        shown: two.under(&is).collect(),
+        beside_paint: changed.grown(9).and(&painted(&one, &two, &differs)).count() > 0,
         before,
         after,
     })
@@ -367,7 +377,7 @@ fn painted(one: &Patch, two: &Patch, like: &Mask) -> Mask {
     let both = like.block([0.0, 0.0, 1.0, 1.0]).filtered(one, white).filtered(two, pale);
     let is_block = |piece: &Piece| {
         let [x1, y1, x2, y2] = piece.bounds;
-        piece.pixels.len() >= 25 && piece.pixels.len() * 10 >= (x2 - x1) * (y2 - y1) * 9
+        piece.pixels.len() >= 25 && piece.pixels.len() * 10 >= (x2 - x1) * (y2 - y1) * 7
     };
     both.joined(both.pieces().into_iter().filter(is_block))
 }

@@ -161,6 +161,11 @@ impl<'a> Facts<'a> {
     }
 }
 
+/// Whether what differs, in percent of the picture, is more than things.
+fn is_everywhere(percent: f64) -> bool {
+    percent > 33.0
+}
+
 fn decoded(sent: &SentPicture) -> Option<Picture> {
     Picture::decode(&sent.name, &sent.bytes).ok()
 }
@@ -181,7 +186,9 @@ fn told_view(seen: &Observation) -> View {
     View {
         places: regions.iter().filter_map(place).collect(),
         left_out: seen.data["left_out"].as_u64().unwrap_or(0) as usize,
-        everywhere: seen.data["changed_everywhere"] == true,
+        everywhere: seen.data["changed_everywhere"] == true
+            || seen.data["differing_percent"].as_f64().is_some_and(is_everywhere)
+            || regions.iter().any(|r| r["percent"].as_f64().is_some_and(is_everywhere)),
     }
 }
 
@@ -207,7 +214,9 @@ fn own_view(first: &Picture, second: &Picture) -> Option<View> {
     Some(View {
         places: places.collect(),
         left_out: seen.left_out,
-        everywhere: seen.changed_everywhere,
+        everywhere: seen.changed_everywhere
+            || is_everywhere(seen.differing * 100.0)
+            || seen.regions.iter().any(|r| is_everywhere(r.area_fraction * 100.0)),
     })
 }
 
