@@ -261,7 +261,7 @@ fn fit(wish: &Wish, sight: &Sight) -> Fit {
         };
     }
     let meant = wish.before.map_or(before.is_some(), |_| is(before, wish.before));
-    if !meant {
+    if !meant || wish.action == Action::Nothing {
         return Fit::Other;
     }
     // A pattern has the colour in some of its pixels only.
@@ -286,7 +286,7 @@ fn fit(wish: &Wish, sight: &Sight) -> Fit {
         Action::Remove => Fit::Wrong,
         Action::Replace if reached => Fit::Done,
         Action::Replace => Fit::Wrong,
-        Action::Count { .. } | Action::Unknown => Fit::Done,
+        Action::Count { .. } | Action::Nothing | Action::Unknown => Fit::Done,
     }
 }
 

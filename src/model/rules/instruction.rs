@@ -25,6 +25,8 @@ pub(super) enum Action {
         /// How many there should be.
         to: usize,
     },
+    /// Nothing is to change.
+    Nothing,
     /// Not understood.
     Unknown,
 }
@@ -40,6 +42,7 @@ impl Action {
             Self::Remove => "a removal",
             Self::Replace => "a replacement",
             Self::Count { from, to } => return format!("a change of number from {from} to {to}"),
+            Self::Nothing => "a wish that nothing changes",
             Self::Unknown => "something that I do not understand",
         };
         words.to_owned()
@@ -83,6 +86,8 @@ pub(super) fn read(instruction: &str) -> Wish {
         Action::Retext
     } else if begins(&REPLACING) {
         Action::Replace
+    } else if words == ["nothing"] || words == ["change", "nothing"] {
+        Action::Nothing
     } else {
         Action::Unknown
     };
@@ -124,7 +129,7 @@ fn without_quotes(text: &str) -> (String, usize) {
 fn halves<'a>(words: &'a [&'a str], action: Action) -> (&'a [&'a str], &'a [&'a str]) {
     let at = |connective: &str| words.iter().rposition(|word| *word == connective);
     let split = match action {
-        Action::Remove | Action::Count { .. } => None,
+        Action::Remove | Action::Nothing | Action::Count { .. } => None,
         Action::Replace => at("with").or_else(|| at("for")).or_else(|| at("by")),
         _ => at("into")
             .or_else(|| at("to"))
@@ -207,6 +212,7 @@ mod tests {
                 1,
             ),
             ("Do something nice.", Unknown, "", "", 1),
+            ("Change nothing.", Nothing, "", "", 1),
             ("", Unknown, "", "", 1),
         ];
         for (text, action, before, after, targets) in table {
