@@ -122,6 +122,9 @@ impl<M: ChatModel> Judge<M> {
     /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
     /// right after it was recorded; it must not block.
     ///
+    /// Tools run on the runtime's blocking threads and use rayon's pool: do not block a thread of
+    /// that pool on this future.
+    ///
     /// That the model could not be asked or would not answer is an [`Outcome`], not an error; an
     /// error means that the case does not fit the mode, or that the trace cannot be written.
     pub async fn judge(

@@ -4,13 +4,15 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use deeplook_tools::Picture;
-use indicatif::{ParallelProgressIterator as _, ProgressBar, ProgressStyle};
+use indicatif::{ProgressBar, ProgressStyle};
 use minijinja::value::Serde;
-use rayon::prelude::*;
 use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
 
 use crate::answer::AnswerForm;
 use crate::case::EditCase;
@@ -25,6 +27,8 @@ use crate::trace::{Bundle, RunFolder, ToolAnswer, What};
 /// Two of each type of instruction.
 const CASES: usize = 14;
 const SEED: u64 = 1;
+/// Cases under way at the same time: drawing and looking keep the cores busy by themselves.
+const AT_A_TIME: usize = 2;
 /// The folder is ours to replace if this is in it.
 const PAGE: &str = "index.html";
 const MARK: &str = "<!-- deeplook demo -->";
@@ -32,16 +36,7 @@ const MARK: &str = "<!-- deeplook demo -->";
 pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let out = &args.out;
     make_room(out)?;
-    let judge = Judge::offline()?;
-    let runtime = super::runtime()?;
-    let bar = ProgressBar::new(CASES as u64).with_message("drawing and judging");
-    bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);
-    let cases: anyhow::Result<Vec<ShownCase>> = (0..CASES)
-        .into_par_iter()
-        .progress_with(bar)
-        .map(|index| runtime.block_on(show_case(&judge, out, index)))
-        .collect();
-    let cases = cases?;
+    let cases = super::runtime()?.block_on(judge_all(out))?;
     let page = out.join(PAGE);
     files::write_atomically(&page, render(&cases)?.as_bytes())?;
     let right = |criterion: &str| {
@@ -58,6 +53,28 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         page.display()
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Judges all cases, a few at a time.
+async fn judge_all(out: &Path) -> anyhow::Result<Vec<ShownCase>> {
+    let bar = ProgressBar::new(CASES as u64).with_message("drawing and judging");
+    bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);
+    let judge = Arc::new(Judge::offline()?);
+    let room = Arc::new(Semaphore::new(AT_A_TIME));
+    let mut tasks = JoinSet::new();
+    for index in 0..CASES {
+        let (judge, room, out, bar) =
+            (Arc::clone(&judge), Arc::clone(&room), out.to_owned(), bar.clone());
+        tasks.spawn(async move {
+            let _permit = room.acquire().await?;
+            let shown = show_case(&judge, &out, index).await;
+            bar.inc(1);
+            shown
+        });
+    }
+    let mut cases = tasks.join_all().await.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
+    cases.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(cases)
 }
 
 /// Empties the folder of an earlier demo; anything else is not ours to touch.
@@ -118,7 +135,7 @@ struct ShownPicture {
 
 /// Draws a case, takes one editor's picture of it, and judges that.
 async fn show_case(judge: &Judge<Rules>, out: &Path, index: usize) -> anyhow::Result<ShownCase> {
-    let drawn = draw::case(SEED, index)?;
+    let drawn = tokio::task::spawn_blocking(move || draw::case(SEED, index)).await??;
     // Another editor each time, so that the page shows all of them.
     let edit = &drawn.edits[index % drawn.edits.len()];
     let run = RunFolder::new(out);

@@ -1,16 +1,48 @@
 //! The offline judge: a deterministic policy that drives the same loop with the same tools.
 //!
-//! It is a baseline, not a judge to trust. It sees what any judge sees: the pictures as they were
-//! sent and the data of the observations; never the truth, a file name or an editor's name.
+//! It is a baseline, not a judge to trust: it knows a few words, a few colours, and how to compare
+//! pixels. It sees what any judge sees: the pictures as they were sent and the data of the
+//! observations; never the truth, a file name or an editor's name.
+
+mod colours;
+mod consistency;
+mod following;
+mod instruction;
+mod look;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
 
-use deeplook_tools::BoxConvention;
+use deeplook_tools::difference::{Settings, compare};
+use deeplook_tools::scene::{EDITED, ORIGINAL, REFERENCE};
+use deeplook_tools::{BoxConvention, Picture, PixelBox};
 use serde_json::{Value, json};
 
+use self::instruction::Wish;
+use self::look::{Sight, sight};
 use super::{ChatModel, FailedAttempt, ModelError};
-use crate::message::{Dialect, Message, Reply, Request, ToolChoice, Usage};
+use crate::message::{
+    Dialect, Message, Observation, Part, Reply, Request, SentPicture, ToolChoice, Usage,
+};
 use crate::trace::ModelRecord;
+
+/// The tool that it uses.
+const COMPARING: &str = "localize_differences";
+/// How many differing places it asks for.
+const MOST_PLACES: usize = 12;
+
+/// The labels that it can give.
+mod label {
+    pub(super) const FLAWLESS: &str = "Flawless Execution";
+    pub(super) const OVER_MODIFIED: &str = "Over Modification";
+    pub(super) const WRONG_ACTION: &str = "Wrong Action";
+    pub(super) const NOT_LOCALISED: &str = "Localization Failure";
+    pub(super) const PERFECT: &str = "Perfect Consistency";
+    pub(super) const SINGLE: &str = "Single Anomaly";
+    pub(super) const MULTIPLE: &str = "Multiple Anomalies";
+    pub(super) const COLLAPSE: &str = "Scene Collapse";
+}
 
 /// The offline judge.
 #[derive(Debug, Clone, Default)]
@@ -39,54 +71,282 @@ impl ChatModel for Rules {
         request: &Request,
         _on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
     ) -> Result<Reply, ModelError> {
-        let message = decide(request)
-            .ok_or_else(|| ModelError::Refused("the offline judge knows only IF and VC".into()))?;
+        let request = request.clone();
+        let message = tokio::task::spawn_blocking(move || decide(&request))
+            .await
+            .map_err(|_| ModelError::Server("the offline judge stopped".to_owned()))?
+            .ok_or_else(|| {
+                ModelError::Refused(
+                    "the offline judge knows only the criteria `if` and `vc`; name a model with --model"
+                        .to_owned(),
+                )
+            })?;
         Ok(Reply {
             message,
             repairs: Vec::new(),
             finish_reason: Some("stop".to_owned()),
             usage: Usage::default(),
-            model: Some("rules".to_owned()),
+            model: Some(Self::NAME.to_owned()),
         })
     }
 }
 
-fn decide(request: &Request) -> Option<Value> {
-    let task = request.messages.iter().find_map(|message| match message.as_ref() {
-        Message::User { data, .. } if data.is_object() => Some(data),
-        _ => None,
-    })?;
-    let seen = request.messages.iter().rev().find_map(|message| match message.as_ref() {
-        Message::Observations { observations, .. } => Some(observations),
-        _ => None,
-    });
-    let may_look = !request.tools.is_empty() && request.tool_choice == ToolChoice::Auto;
-    if seen.is_none() && may_look {
-        return Some(call("I compare the two pictures first.", "localize_differences", json!({})));
-    }
-    let regions = seen?.first()?.data["regions"].as_array().map_or(0, Vec::len);
-    let label = match (task["criterion"].as_str()?, regions) {
-        ("if", 0) => "Localization Failure",
-        ("if", _) => "Flawless Execution",
-        ("vc", 0 | 1) => "Perfect Consistency",
-        ("vc", 2) => "Single Anomaly",
-        ("vc", _) => "Multiple Anomalies",
-        _ => return None,
-    };
-    let text = format!(
-        "<Start Thinking>{regions} regions differ.</Start Thinking>\n<Start Final Answer>{label}</Start Final Answer>"
-    );
-    Some(json!({ "role": "assistant", "content": text }))
+/// What it thinks in the end.
+#[derive(Debug, Clone)]
+struct Opinion {
+    label: &'static str,
+    thought: String,
+    /// Names of pictures.
+    evidence: Vec<String>,
 }
 
-fn call(thought: &str, name: &str, arguments: Value) -> Value {
-    json!({
-        "role": "assistant",
-        "content": thought,
-        "tool_calls": [{
-            "id": "call_1",
-            "type": "function",
-            "function": { "name": name, "arguments": arguments.to_string() },
-        }],
+impl Opinion {
+    fn new(label: &'static str, thought: &str) -> Self {
+        Self { label, thought: thought.to_owned(), evidence: Vec::new() }
+    }
+}
+
+/// Where two pictures differ.
+#[derive(Debug, Clone)]
+struct View {
+    places: Vec<Place>,
+    left_out: usize,
+    everywhere: bool,
+}
+
+/// A place where two pictures differ.
+#[derive(Debug, Clone)]
+struct Place {
+    bbox: PixelBox,
+    sight: Option<Sight>,
+    /// The name of the picture that shows it.
+    crop: Option<String>,
+}
+
+/// All that a request tells.
+struct Facts<'a> {
+    request: &'a Request,
+    task: &'a Value,
+    parts: &'a [Part],
+}
+
+impl<'a> Facts<'a> {
+    fn read(request: &'a Request) -> Option<Self> {
+        request.messages.iter().find_map(|message| match message.as_ref() {
+            Message::User { data, parts } if data.is_object() => {
+                Some(Self { request, task: data, parts })
+            }
+            _ => None,
+        })
+    }
+
+    fn text(&self, key: &str) -> &'a str {
+        self.task[key].as_str().unwrap_or_default()
+    }
+
+    fn may_look(&self) -> bool {
+        let can = self.request.tools.iter().any(|tool| tool.name == COMPARING);
+        can && self.request.tool_choice == ToolChoice::Auto
+    }
+
+    fn has(&self, name: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Picture(sent) if sent.name == name))
+    }
+
+    fn picture(&self, name: &str) -> Option<Picture> {
+        self.parts.iter().find_map(|part| match part {
+            Part::Picture(sent) if sent.name == name => decoded(sent),
+            _ => None,
+        })
+    }
+
+    fn observations(&self) -> impl Iterator<Item = &'a Observation> {
+        self.request.messages.iter().flat_map(|message| match message.as_ref() {
+            Message::Observations { observations, .. } => observations.as_slice(),
+            _ => &[],
+        })
+    }
+
+    /// What the tool said of the original and `second`, if it was asked.
+    fn observed(&self, second: &str) -> Option<&'a Observation> {
+        self.observations().find(|seen| {
+            seen.call.name == COMPARING && seen.call.arguments["comparison_image_2"] == second
+        })
+    }
+
+    /// Where the original and `second` differ: by the tool, or else with its own eyes.
+    fn view(&self, second: &str) -> Option<View> {
+        let told = self.observed(second).filter(|seen| seen.data["regions"].is_array());
+        told.map(told_view).or_else(|| own_view(&self.picture(ORIGINAL)?, &self.picture(second)?))
+    }
+}
+
+/// Whether what differs, in percent of the picture, is more than things.
+fn is_everywhere(percent: f64) -> bool {
+    percent > 33.0
+}
+
+fn decoded(sent: &SentPicture) -> Option<Picture> {
+    Picture::decode(&sent.name, &sent.bytes).ok()
+}
+
+/// The regions that the tool found, each with a look at its crop.
+fn told_view(seen: &Observation) -> View {
+    let place = |region: &Value| {
+        let crop = region["crop"].as_str().unwrap_or_default();
+        let sent = seen.pictures.iter().find(|sent| sent.name == crop);
+        let halves = sent.and_then(|sent| decoded(sent)).map(|pair| halves(&pair));
+        Some(Place {
+            bbox: serde_json::from_value(region["bbox"].clone()).ok()?,
+            sight: halves.and_then(|(left, right)| sight(&left, &right)),
+            crop: sent.map(|sent| sent.name.clone()),
+        })
+    };
+    let regions = seen.data["regions"].as_array().map_or(&[][..], Vec::as_slice);
+    View {
+        places: regions.iter().filter_map(place).collect(),
+        left_out: seen.data["left_out"].as_u64().unwrap_or(0) as usize,
+        everywhere: seen.data["changed_everywhere"] == true
+            || seen.data["differing_percent"].as_f64().is_some_and(is_everywhere)
+            || regions.iter().any(|r| r["percent"].as_f64().is_some_and(is_everywhere)),
+    }
+}
+
+/// The halves of a pair with a line of four pixels between.
+fn halves(pair: &Picture) -> (Picture, Picture) {
+    let whole = PixelBox::whole(pair.size());
+    let middle = whole.x2 / 2.0;
+    let left = PixelBox { x2: middle - 2.0, ..whole };
+    let right = PixelBox { x1: middle + 2.0, ..whole };
+    (pair.cropped(&left), pair.cropped(&right))
+}
+
+/// Where two pictures differ, without the tool.
+fn own_view(first: &Picture, second: &Picture) -> Option<View> {
+    let seen = compare(first, second, MOST_PLACES, &Settings::default());
+    let places = seen.regions.iter().map(|region| {
+        let margin = 0.5 * region.bbox.width().max(region.bbox.height());
+        let left = region.bbox.grown(margin, margin).whole_pixels(first.size());
+        let right = seen.registration.to_second(&left);
+        let sight = sight(&first.cropped(&left), &second.cropped(&right));
+        Place { bbox: region.bbox, sight, crop: None }
+    });
+    Some(View {
+        places: places.collect(),
+        left_out: seen.left_out,
+        everywhere: seen.changed_everywhere
+            || is_everywhere(seen.differing * 100.0)
+            || seen.regions.iter().any(|r| is_everywhere(r.area_fraction * 100.0)),
     })
+}
+
+/// The next message; `None` where it does not know the criterion.
+fn decide(request: &Request) -> Option<Value> {
+    let facts = Facts::read(request)?;
+    let wish = instruction::read(facts.text("instruction"));
+    let following = match facts.text("criterion") {
+        "if" => true,
+        "vc" => false,
+        _ => return None,
+    };
+    if facts.may_look() && facts.observations().next().is_none() {
+        return Some(look_first(&facts));
+    }
+    let unseen = || Opinion::new(label::NOT_LOCALISED, "I could not see the pictures");
+    let oracle = facts.text("mode") == "oracle";
+    let opinion = if following && oracle {
+        at_the_target(&facts, &wish).unwrap_or_else(unseen)
+    } else if let Some(view) = facts.view(EDITED) {
+        let mut opinion = if following {
+            following::by_places(&wish, &view)
+        } else {
+            let reference = facts.has(REFERENCE).then(|| facts.view(REFERENCE)).flatten();
+            consistency::by_places(&wish, &view, reference.as_ref(), oracle)
+        };
+        let places = view.places.iter().filter_map(|place| {
+            let what = following::in_words(place.sight.as_ref()?);
+            Some(format!("{}: {what}. ", place.crop.as_deref().unwrap_or("One place")))
+        });
+        opinion.thought = places.chain([opinion.thought]).collect();
+        opinion
+    } else if following {
+        unseen()
+    } else {
+        Opinion::new(label::COLLAPSE, "I could not see the pictures")
+    };
+    Some(answer(&wish, &opinion))
+}
+
+/// Judges the crops around a target.
+fn at_the_target(facts: &Facts<'_>, wish: &Wish) -> Option<Opinion> {
+    let (source, edited) = (facts.picture(ORIGINAL)?, facts.picture(EDITED)?);
+    let mut opinion = match facts.picture(REFERENCE) {
+        Some(reference) => following::with_reference(wish, &source, &edited, &reference),
+        None => {
+            let place = |sight: Sight| Place {
+                bbox: PixelBox::whole(source.size()),
+                sight: Some(sight),
+                crop: None,
+            };
+            let places = sight(&source, &edited).map(place).into_iter().collect();
+            // The place is given, so the thing is the one that is meant.
+            let wish = Wish { before: None, ..wish.clone() };
+            following::by_places(&wish, &View { places, left_out: 0, everywhere: false })
+        }
+    };
+    opinion.evidence = vec![ORIGINAL.to_owned(), EDITED.to_owned()];
+    Some(opinion)
+}
+
+/// Asks the tool where the pictures differ; also from the reference, where there is one.
+fn look_first(facts: &Facts<'_>) -> Value {
+    let seconds = [EDITED, REFERENCE].into_iter().filter(|name| facts.has(name));
+    let calls: Vec<Value> = seconds
+        .map(|second| {
+            json!({
+                "comparison_image_1": ORIGINAL,
+                "comparison_image_2": second,
+                "max_regions": MOST_PLACES,
+            })
+        })
+        .collect();
+    let thought = thinking("I compare the pictures first.");
+    match facts.request.dialect {
+        Dialect::Native => {
+            let call = |(number, arguments): (usize, &Value)| {
+                json!({
+                    "id": format!("call_{}", number + 1),
+                    "type": "function",
+                    "function": { "name": COMPARING, "arguments": arguments.to_string() },
+                })
+            };
+            let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
+            json!({ "role": "assistant", "content": thought, "tool_calls": calls })
+        }
+        Dialect::Tags => {
+            let call = |arguments: &Value| {
+                json!({ "name": COMPARING, "parameters": arguments }).to_string()
+            };
+            let calls: Vec<String> = calls.iter().map(call).collect();
+            let text = format!("{thought}\n<tool_call>\n{}\n</tool_call>", calls.join("\n"));
+            json!({ "role": "assistant", "content": text })
+        }
+    }
+}
+
+fn thinking(thought: &str) -> String {
+    format!(
+        "<Start Thinking>I am the offline judge, a baseline of fixed rules. {thought}</Start Thinking>"
+    )
+}
+
+fn answer(wish: &Wish, opinion: &Opinion) -> Value {
+    let understood = format!("I take the instruction for {}. ", wish.action.in_words());
+    let thought = thinking(&format!("{understood}{}.", opinion.thought));
+    let evidence = match opinion.evidence.as_slice() {
+        [] => String::new(),
+        names => format!("\n<Evidence>{}</Evidence>", names.join(", ")),
+    };
+    let answer = format!("\n<Start Final Answer>{}</Start Final Answer>", opinion.label);
+    json!({ "role": "assistant", "content": format!("{thought}{evidence}{answer}") })
 }
