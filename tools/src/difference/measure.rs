@@ -19,6 +19,8 @@ const PER_LEVEL: f32 = 8.0;
 const LEVELS: usize = 2048;
 /// About this many rows of the frame are enough to tell the noise.
 const NOISE_ROWS: usize = 108;
+/// Rows of which one task makes a histogram.
+const NOISE_CHUNK: usize = 27;
 /// Smoothing of the texture, in pixels of the frame.
 const TEXTURE_BLUR: f32 = 1.0;
 
@@ -251,14 +253,22 @@ impl NoiseCurve {
     fn of(difference: &Plane, texture: &Plane, mask: &Plane, settings: &Settings) -> Self {
         let step = (texture.height / NOISE_ROWS).max(1);
         let rows: Vec<usize> = (0..texture.height).step_by(step).collect();
-        let mut textures = Histogram::new(LEVELS, PER_LEVEL);
-        for &y in &rows {
-            for (t, m) in texture.row(y).iter().zip(mask.row(y)) {
-                if *m > 0.5 {
-                    textures.add(*t);
+        let parts: Vec<Histogram> = rows
+            .par_chunks(NOISE_CHUNK)
+            .map(|rows| {
+                let mut textures = Histogram::new(LEVELS, PER_LEVEL);
+                for &y in rows {
+                    for (t, m) in texture.row(y).iter().zip(mask.row(y)) {
+                        if *m > 0.5 {
+                            textures.add(*t);
+                        }
+                    }
                 }
-            }
-        }
+                textures
+            })
+            .collect();
+        let mut textures = Histogram::new(LEVELS, PER_LEVEL);
+        parts.iter().for_each(|part| textures.merge(part));
         let edges: Vec<f32> =
             (1..BINS).map(|i| textures.quantile(i as f64 / BINS as f64)).collect();
         // The bin of each texture, by table.
@@ -267,7 +277,7 @@ impl NoiseCurve {
             .collect();
         let slot = |t: f32| ((t * PER_LEVEL) as usize).min(LEVELS - 1);
         let parts: Vec<Vec<Histogram>> = rows
-            .par_chunks(32)
+            .par_chunks(NOISE_CHUNK)
             .map(|rows| {
                 let mut differences = vec![Histogram::new(LEVELS, PER_LEVEL * 2.0); BINS];
                 for &y in rows {

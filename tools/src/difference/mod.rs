@@ -85,6 +85,16 @@ pub fn compare(
     max_regions: usize,
     settings: &Settings,
 ) -> Comparison {
+    // Once inside the pool, its threads share the work without waking one another for every step.
+    rayon::scope(|_| compare_in_pool(first, second, max_regions, settings))
+}
+
+fn compare_in_pool(
+    first: &Picture,
+    second: &Picture,
+    max_regions: usize,
+    settings: &Settings,
+) -> Comparison {
     let size = frame_size(first.size(), second.size(), FRAME);
     let (width, height) = (size.width as usize, size.height as usize);
     let source = Frame::of(first, size);

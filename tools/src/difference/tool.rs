@@ -40,7 +40,7 @@ impl Default for LocalizeDifferences {
             max_regions: 8,
             margin: 0.5,
             margin_of_picture: 0.02,
-            floor: 384,
+            floor: 336,
             most: 6.0,
             ceiling: 768,
             settings: Settings::default(),
@@ -50,6 +50,9 @@ impl Default for LocalizeDifferences {
 
 /// The most regions that a call may ask for.
 const MOST_REGIONS: usize = 20;
+
+/// Enlarging by less than this only blurs.
+const WORTHWHILE: f64 = 1.3;
 
 /// The arguments of [`LocalizeDifferences`].
 #[derive(Debug, Deserialize, JsonSchema)]
@@ -143,7 +146,10 @@ impl LocalizeDifferences {
         let (left_source, left) = source_of(first, &left, scene)?;
         let (right_source, right) = source_of(second, &right, scene)?;
         let size = Size::new(left.width() as u32, left.height() as u32);
-        let shown = shown_size(size, self.floor, self.most, self.ceiling);
+        let mut shown = shown_size(size, self.floor, self.most, self.ceiling);
+        if shown.width > size.width && f64::from(shown.width) < WORTHWHILE * f64::from(size.width) {
+            shown = size;
+        }
         let parts = [(&*left_source.picture, left), (&*right_source.picture, right)];
         let (pair, left_area, right_area) = parts_side_by_side(parts, shown);
         let panels = vec![

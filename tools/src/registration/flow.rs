@@ -277,7 +277,7 @@ impl Search<'_> {
                     plane.row_clamped(y as isize + 1),
                 ];
                 add_moments(own, &rows, self.global, sigma, &mut residual, &mut sums);
-                if y % 2 == 0 {
+                if y % 4 == 0 {
                     for x in 0..width {
                         if residual[x] >= 0.0 {
                             histogram.add(residual[x]);

@@ -16,7 +16,7 @@ const SIGMA_FLOOR: [f32; 3] = [4.0, 3.0, 2.0];
 /// Iterations on the coarsest level (shift, then with scale), on the next (before and after the
 /// light is made up for) and on the third (with scale, then with a turn). What that cannot tell,
 /// the local field can.
-const ITERATIONS: [[usize; 2]; 3] = [[20, 20], [8, 8], [2, 8]];
+const ITERATIONS: [[usize; 2]; 3] = [[20, 20], [8, 12], [2, 8]];
 /// Of the searches on the coarsest level, this many are finished.
 const FINISHED: usize = 2;
 /// Where the search starts: no scale, and as if 4, 8 % were cut off each side, or added.
@@ -28,7 +28,7 @@ const MARGIN: f64 = 0.03;
 const COST_CAP: f32 = 20.0;
 /// The first start is good enough, and the others are not tried, where its cost is below this
 /// part of the mean gradient: then it explains the picture to a fraction of a coarse pixel.
-const GOOD_ENOUGH: f64 = 0.2;
+const GOOD_ENOUGH: f64 = 0.25;
 /// A registration under which less than this part of the frame overlaps is none.
 const LEAST_OVERLAP: f64 = 0.2;
 /// Damping of the normal equations, of their diagonal.
@@ -39,7 +39,7 @@ const PULL: f64 = 5e-4;
 const SHEAR_PULL: f64 = 0.1;
 /// The longest step of a parameter, and the shortest in pixels that is worth another.
 const LONGEST_STEP: f64 = 0.04;
-const SHORTEST_STEP: f64 = 0.01;
+const SHORTEST_STEP: f64 = 0.02;
 
 /// A registration that moves no corner further, in pixels of the frame, is none: the estimate is no
 /// finer than that.

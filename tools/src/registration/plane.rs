@@ -301,6 +301,7 @@ fn expand(cells: &[f32], cell: f32, out: &mut [f32]) {
     let (start, rest) = out.split_at_mut(half.min(out.len()));
     start.fill(first);
     match half {
+        1 => expand_fixed::<2>(cells, rest),
         2 => expand_fixed::<4>(cells, rest),
         4 => expand_fixed::<8>(cells, rest),
         8 => expand_fixed::<16>(cells, rest),
@@ -482,69 +483,5 @@ mod tests {
         let mut histogram = Histogram::new(1000, 10.0);
         (0..=1000).for_each(|v| histogram.add(v as f32 / 20.0));
         assert!((histogram.median() - 25.0).abs() < 0.11);
-    }
-}
-#[cfg(test)]
-mod timing {
-    use super::*;
-    #[test]
-    fn blur_time() {
-        let mut p = Plane::new(768, 432);
-        for (i, v) in p.data.iter_mut().enumerate() {
-            *v = ((i * 7919) % 255) as f32;
-        }
-        let k = gaussian(0.8);
-        println!("radius {}", k.len() - 1);
-        let time = |n: &str, f: &mut dyn FnMut()| {
-            let mut best = f64::MAX;
-            for _ in 0..200 {
-                let t = std::time::Instant::now();
-                f();
-                best = best.min(t.elapsed().as_secs_f64() * 1e3);
-            }
-            println!("{n} {best:.3} ms");
-        };
-        let mut out = Plane::new(768, 432);
-        time("smooth serial", &mut || {
-            let mut s = Smoother::new(&k, 768);
-            for y in 0..432 {
-                let (a, b) = (y * 768, (y + 1) * 768);
-                s.row(|d| p.row_clamped(y as isize + d), &mut out.data[a..b]);
-            }
-        });
-        time("blurred", &mut || {
-            std::hint::black_box(p.blurred(0.8));
-        });
-        time("halved", &mut || {
-            std::hint::black_box(p.halved());
-        });
-        time("quartered", &mut || {
-            std::hint::black_box(p.quartered());
-        });
-        time("clone", &mut || {
-            std::hint::black_box(p.clone());
-        });
-        let mut l = Lookup::new(768);
-        let xs: Vec<f32> = (0..768).map(|x| x as f32 * 1.001 + 0.3).collect();
-        let mut v = vec![0.0; 768];
-        let mut o = vec![0.0; 768];
-        time("bilinear", &mut || {
-            for y in 0..432 {
-                let ys = [y as f32 + 0.4; 768];
-                l.bilinear(&p, (&xs, &ys), 1.0, &mut o, &mut v);
-            }
-        });
-        let g = Plane::new(48, 27);
-        let mut b = Vec::new();
-        time("expand16", &mut || {
-            for y in 0..432 {
-                g.expand_row(y as f32, 16.0, &mut b, &mut o);
-            }
-        });
-        time("hist", &mut || {
-            let mut h = Histogram::new(2048, 8.0);
-            p.data.iter().for_each(|v| h.add(*v));
-            std::hint::black_box(h);
-        });
     }
 }

@@ -30,6 +30,7 @@ pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow, border: usize) -
     }
     let [mut r, mut g, mut b] = [(); 3].map(|()| Plane::unset(width, height));
     let pixels = interleaved(&second.rgb);
+    let (pixels, _) = pixels.data.as_chunks::<4>();
     let extent = (width as f64, height as f64);
     let bands = (
         r.data.par_chunks_mut(width * BAND),
@@ -39,6 +40,7 @@ pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow, border: usize) -
     );
     bands.into_par_iter().enumerate().for_each(|(band, (r, g, b, mask))| {
         let (mut xs, mut ys, mut row) = (vec![0.0; width], vec![0.0; width], Row::new(width));
+        let mut looked = vec![[0.0; 4]; width];
         for i in 0..r.len() / width {
             let y = band * BAND + i;
             affine.row(extent, y, &mut xs, &mut ys);
@@ -52,36 +54,52 @@ pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow, border: usize) -
                 mask.iter_mut().take(border).for_each(|m| *m = 0.0);
                 mask.iter_mut().rev().take(border).for_each(|m| *m = 0.0);
             }
-            let rgb = [&mut r[out.clone()], &mut g[out.clone()], &mut b[out]];
-            look_up(&pixels, (width, height), (&xs, &ys), rgb);
+            look_up(pixels, (width, height), (&xs, &ys), &mut looked);
+            let outs = r[out.clone()].iter_mut().zip(&mut g[out.clone()]).zip(&mut b[out]);
+            for (((r, g), b), pixel) in outs.zip(&looked) {
+                [*r, *g, *b, _] = *pixel;
+            }
         }
     });
     Warped { rgb: [r, g, b], mask }
 }
 
-/// The three planes pixel by pixel, so that a lookup touches one place.
-fn interleaved([r, g, b]: &[Plane; 3]) -> Vec<[f32; 4]> {
-    let mut pixels = vec![[0.0; 4]; r.data.len()];
-    let rows = r.width * BAND;
-    let planes = (r.data.par_chunks(rows), g.data.par_chunks(rows), b.data.par_chunks(rows));
-    pixels.par_chunks_mut(rows).zip(planes.into_par_iter()).for_each(|(out, (r, g, b))| {
-        for (((out, r), g), b) in out.iter_mut().zip(r).zip(g).zip(b) {
+/// The three planes pixel by pixel, in fours, so that a lookup touches one place.
+fn interleaved([r, g, b]: &[Plane; 3]) -> Plane {
+    let mut pixels = Plane::unset(r.width * 4, r.height);
+    pixels.fill_rows(|y, out| {
+        let rows = r.row(y).iter().zip(g.row(y)).zip(b.row(y));
+        for (out, ((r, g), b)) in out.as_chunks_mut::<4>().0.iter_mut().zip(rows) {
             *out = [*r, *g, *b, 0.0];
         }
     });
     pixels
 }
 
-/// Catmull–Rom weights for a place `t` after the second of four.
+/// Places between two pixels that are told apart.
+const STEPS: usize = 256;
+
+/// Catmull–Rom weights of four pixels for each place after the second.
+static WEIGHTS: [[f32; 4]; STEPS + 1] = {
+    let mut table = [[0.0; 4]; STEPS + 1];
+    let mut i = 0;
+    while i <= STEPS {
+        let t = i as f32 / STEPS as f32;
+        let (t2, t3) = (t * t, t * t * t);
+        table[i] = [
+            -0.5 * t3 + t2 - 0.5 * t,
+            1.5 * t3 - 2.5 * t2 + 1.0,
+            -1.5 * t3 + 2.0 * t2 + 0.5 * t,
+            0.5 * t3 - 0.5 * t2,
+        ];
+        i += 1;
+    }
+    table
+};
+
 #[inline(always)]
-fn weights(t: f32) -> [f32; 4] {
-    let (t2, t3) = (t * t, t * t * t);
-    [
-        -0.5 * t3 + t2 - 0.5 * t,
-        1.5 * t3 - 2.5 * t2 + 1.0,
-        -1.5 * t3 + 2.0 * t2 + 0.5 * t,
-        0.5 * t3 - 0.5 * t2,
-    ]
+fn weights(t: f32) -> &'static [f32; 4] {
+    &WEIGHTS[((t * STEPS as f32 + 0.5) as i32 as usize).min(STEPS)]
 }
 
 /// 1 where a point lies in the frame and `border` pixels from its edges, else 0.
@@ -106,11 +124,10 @@ fn look_up(
     pixels: &[[f32; 4]],
     (width, height): (usize, usize),
     (xs, ys): (&[f32], &[f32]),
-    [r, g, b]: [&mut [f32]; 3],
+    out: &mut [[f32; 4]],
 ) {
     let (right, bottom) = ((width - 1) as f32, (height - 1) as f32);
-    let outs = r.iter_mut().zip(g).zip(b);
-    for (((r, g), b), (&x, &y)) in outs.zip(xs.iter().zip(ys)) {
+    for ((out, &x), &y) in out.iter_mut().zip(xs).zip(ys) {
         // Not a number goes to 0.
         let x = if x > 0.0 { if x < right { x } else { right } } else { 0.0 };
         let y = if y > 0.0 { if y < bottom { y } else { bottom } } else { 0.0 };
@@ -122,7 +139,7 @@ fn look_up(
             let around = &pixels[(y0 - 1) * width + x0 - 1..][..3 * width + 4];
             for j in 0..4 {
                 if let Some(four) = around[j * width..].first_chunk::<4>() {
-                    add(&mut sum, &blended(four, &across), down[j]);
+                    add(&mut sum, &blended(four, across), down[j]);
                 }
             }
         } else {
@@ -130,10 +147,11 @@ fn look_up(
             for j in 0..4 {
                 let row = at(y0, j, height) * width;
                 let four = std::array::from_fn(|k| pixels[row + at(x0, k, width)]);
-                add(&mut sum, &blended(&four, &across), down[j]);
+                add(&mut sum, &blended(&four, across), down[j]);
             }
         }
-        [*r, *g, *b, _] = sum;
+        // All four, though the last is nothing: so that they stay in one register.
+        *out = sum;
     }
 }
 
