@@ -58,12 +58,27 @@ pub(crate) struct JudgeArgs {
     pub source: PathBuf,
     /// The picture after the edit.
     pub edited: PathBuf,
-    /// What the editor was told.
-    #[arg(short, long, value_name = "TEXT")]
-    pub instruction: String,
+    #[command(flatten)]
+    pub facts: CaseFacts,
     /// By which criterion to judge.
     #[arg(long, value_name = "if|vc|both", default_value = "both")]
     pub criterion: String,
+    #[command(flatten)]
+    pub options: JudgeOptions,
+    /// Where to write the trace [default: a new folder in traces/runs/].
+    #[arg(long, value_name = "DIR")]
+    pub trace: Option<PathBuf>,
+    /// Print one JSON object on stdout, everything else on stderr.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is known about an edit besides its pictures.
+#[derive(Debug, Args)]
+pub(crate) struct CaseFacts {
+    /// What the editor was told.
+    #[arg(short, long, value_name = "TEXT", default_value = "", hide_default_value = true)]
+    pub instruction: String,
     /// Where a target is, in pixels of the source; once for each target.
     #[arg(long = "box", value_name = "X1,Y1,X2,Y2", value_parser = crate::config::parse_box, allow_hyphen_values = true)]
     pub boxes: Vec<PixelBox>,
@@ -76,14 +91,6 @@ pub(crate) struct JudgeArgs {
     /// The type of the instruction, e.g. "Change Count"; kept in the trace.
     #[arg(long = "type", value_name = "T")]
     pub kind: Option<String>,
-    #[command(flatten)]
-    pub options: JudgeOptions,
-    /// Where to write the trace [default: a new folder in traces/runs/].
-    #[arg(long, value_name = "DIR")]
-    pub trace: Option<PathBuf>,
-    /// Print one JSON object on stdout, everything else on stderr.
-    #[arg(long)]
-    pub json: bool,
 }
 
 /// What everything that judges takes.
@@ -159,7 +166,8 @@ pub(crate) enum PromptsCommand {
 Examples:
   deeplook prompts show
   deeplook prompts show --criterion vc --mode oracle --dialect tags
-  deeplook prompts show --prompts my-pack/ -i 'Make the boat green.'")]
+  deeplook prompts show --prompts my-pack/ before.png after.png -i 'Make the boat green.'
+  deeplook prompts show before.png after.png -i 'Remove the cup' --mode oracle --box 210,80,260,140")]
     Show(ShowPromptsArgs),
     /// Check a pack: exit code 0 if it is clean, 1 if there is something to mend.
     #[command(after_help = "Example:\n  deeplook prompts lint my-pack/")]
@@ -188,23 +196,26 @@ Examples:
 
 #[derive(Debug, Args)]
 pub(crate) struct ShowPromptsArgs {
+    /// The pictures before and after the edit; without them, an example stands in.
+    #[arg(value_name = "IMAGE", num_args = 0..=2)]
+    pub images: Vec<PathBuf>,
     /// The criterion's id, e.g. if or vc [default: the pack's first].
     #[arg(long, value_name = "ID")]
     pub criterion: Option<String>,
     /// How much help the judge gets.
     #[arg(long, value_enum, default_value_t = Mode::Tool)]
     pub mode: Mode,
-    /// How the model calls tools.
-    #[arg(long, value_enum, default_value_t = Dialect::Native)]
-    pub dialect: Dialect,
-    /// The editor's instruction.
-    #[arg(
-        short,
-        long,
-        value_name = "TEXT",
-        default_value = "Change the colour of the small boat from white to green."
-    )]
-    pub instruction: String,
+    /// How the model calls tools [default: native, or the profile's].
+    #[arg(long, value_enum)]
+    pub dialect: Option<Dialect>,
+    #[command(flatten)]
+    pub facts: CaseFacts,
+    /// Judge every target on its own, also where the instruction is about their number.
+    #[arg(long)]
+    pub per_target: bool,
+    /// The profile of a server: how it takes boxes, and how large pictures may be.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub profile: Option<String>,
     /// A folder, or a pack in this binary.
     #[arg(long, value_name = "DIR", default_value = "dlebench/v1")]
     pub prompts: String,

@@ -55,19 +55,14 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
 
     let base_url = options.base_url_flag.clone().or_else(|| std::env::var("OPENAI_BASE_URL").ok());
     let mut profile = match &options.profile {
-        Some(name) if Profile::names().any(|known| known == name) => Profile::named(name)?,
-        Some(path) => Profile::load(Path::new(path))?,
+        Some(name) => self::profile(name)?,
         None => Profile::guess(&options.model, base_url.as_deref()),
     };
     if let Some(dialect) = options.dialect {
         profile.dialect = dialect;
     }
     settings.max_images = profile.max_images;
-    settings.preparation = Preparation {
-        max_side: profile.max_image_side,
-        format: profile.image_format,
-        ..Preparation::default()
-    };
+    settings.preparation = preparation(&profile);
     let mut record = ModelRecord {
         id: options.model.clone(),
         base_url: None,
@@ -85,6 +80,23 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
     })?;
     record.base_url = Some(model.base_url().to_owned());
     Ok(Resolved { model: AnyModel::OpenAi(Box::new(model)), record, pack, settings })
+}
+
+/// A built-in profile by its name, or a user's own by its file.
+pub(crate) fn profile(name_or_file: &str) -> anyhow::Result<Profile> {
+    Ok(match Profile::names().any(|known| known == name_or_file) {
+        true => Profile::named(name_or_file)?,
+        false => Profile::load(Path::new(name_or_file))?,
+    })
+}
+
+/// How pictures are prepared for a server.
+pub(crate) fn preparation(profile: &Profile) -> Preparation {
+    Preparation {
+        max_side: profile.max_image_side,
+        format: profile.image_format,
+        ..Preparation::default()
+    }
 }
 
 /// `KEY=VALUE`, where a value that is JSON is taken as JSON and anything else as text.

@@ -14,7 +14,6 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::answer::AnswerForm;
 use crate::case::EditCase;
 use crate::cli::DemoArgs;
 use crate::dataset::draw;
@@ -175,7 +174,7 @@ fn show_judgement(
     truth: &'static str,
 ) -> anyhow::Result<ShownJudgement> {
     let criterion = judge.pack().criterion(&judged.judgement.criterion)?;
-    let form = AnswerForm::new(criterion.labels().iter().map(|label| label.name.clone()));
+    let form = criterion.form();
     let bundle = Bundle::read(&judged.trace)?;
     let blobs = bundle.blobs();
     let mut steps = Vec::new();

@@ -8,12 +8,11 @@ use std::time::SystemTime;
 
 use anstyle::Style;
 use anyhow::{Context as _, bail};
-use deeplook_tools::{PictureError, Toolbox};
+use deeplook_tools::Toolbox;
 use serde::Serialize;
 
-use crate::answer::AnswerForm;
 use crate::case::{EditCase, InputPicture};
-use crate::cli::JudgeArgs;
+use crate::cli::{CaseFacts, JudgeArgs};
 use crate::config;
 use crate::judge::{Judge, Judged};
 use crate::message::Usage;
@@ -26,7 +25,7 @@ use crate::verdict::Outcome;
 pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let resolved = config::resolve(&args.options)?;
     let criteria = chosen(&resolved.pack, &args.criterion)?;
-    let case = case(args)?;
+    let case = case(&args.source, &args.edited, &args.facts)?;
     let judge = Judge::new(
         resolved.model,
         resolved.record,
@@ -68,20 +67,18 @@ fn chosen(pack: &crate::prompt::Pack, wanted: &str) -> anyhow::Result<Vec<String
     Ok(vec![pack.criterion(wanted)?.id.clone()])
 }
 
-fn case(args: &JudgeArgs) -> anyhow::Result<EditCase> {
-    if args.instruction.trim().is_empty() {
+/// Reads the pictures of a case and checks what was typed about it.
+pub(super) fn case(source: &Path, edited: &Path, facts: &CaseFacts) -> anyhow::Result<EditCase> {
+    if facts.instruction.trim().is_empty() {
         bail!("the instruction is empty; say with -i what the editor was told");
     }
-    let load = |path: &PathBuf| -> Result<InputPicture, PictureError> { InputPicture::load(path) };
-    let mut case = EditCase::new(load(&args.source)?, load(&args.edited)?, &args.instruction);
-    case.reference = args.reference.as_ref().map(load).transpose()?;
-    case.id = args
-        .edited
-        .file_stem()
-        .map_or("case".to_owned(), |name| name.to_string_lossy().into_owned());
-    case.boxes = args.boxes.clone();
-    case.target = args.target.clone();
-    case.kind = args.kind.clone();
+    let (source, image) = (InputPicture::load(source)?, InputPicture::load(edited)?);
+    let mut case = EditCase::new(source, image, &facts.instruction);
+    case.reference = facts.reference.as_deref().map(InputPicture::load).transpose()?;
+    case.id = edited.file_stem().map_or("case".into(), |name| name.to_string_lossy().into_owned());
+    case.boxes = facts.boxes.clone();
+    case.target = facts.target.clone();
+    case.kind = facts.kind.clone();
     Ok(case)
 }
 
@@ -121,7 +118,7 @@ async fn judge_one(
     let criterion: &Criterion = judge.pack().criterion(criterion)?;
     let bold = Style::new().bold().underline();
     say(args, &format!("\n{bold}{}{bold:#}", criterion.name))?;
-    let form = AnswerForm::new(criterion.labels().iter().map(|label| label.name.clone()));
+    let form = criterion.form();
     let transcript = Transcript::new(form, parts, run.blobs());
     let watch = |event: &Event| {
         let lines = transcript.lines(event);

@@ -9,12 +9,15 @@ use anyhow::bail;
 use deeplook_tools::{BoxConvention, Toolbox};
 use serde::Serialize;
 
-use crate::cli::{PromptsCommand, ShowPromptsArgs};
-use crate::message::Dialect;
-use crate::prompt::{
-    self, Change, Finding, Line, Pack, PackDiff, PictureKind, PromptError, TaskText, Treatment,
-    Turn,
-};
+use crate::case::EditCase;
+use crate::cli::{CaseFacts, PromptsCommand, ShowPromptsArgs};
+use crate::config;
+use crate::dataset::draw;
+use crate::judge::{Judge, JudgeSettings};
+use crate::message::{Dialect, Message, Part};
+use crate::model::Rules;
+use crate::prompt::{self, Change, Finding, Line, Mode, Pack, PackDiff, PromptError, Turn};
+use crate::protocol::Targets;
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -70,38 +73,59 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
 /// A piece of what the model gets, in order.
 #[derive(Serialize)]
 struct Shown {
-    part: &'static str,
+    part: String,
     text: String,
 }
 
 fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
     let pack = Pack::find(&args.prompts)?;
     let criterion = match (&args.criterion, pack.criteria().first()) {
-        (Some(id), _) => pack.criterion(id)?,
-        (None, Some(first)) => first,
+        (Some(id), _) => pack.criterion(id)?.id.clone(),
+        (None, Some(first)) => first.id.clone(),
         (None, None) => bail!("the prompt pack {} has no criterion; add one", pack.id()),
     };
-    let Some(view) = criterion.modes.get(&args.mode) else {
-        let modes: Vec<String> = criterion.modes.keys().map(ToString::to_string).collect();
-        bail!("{} has no mode {}; use one of {}", criterion.name, args.mode, modes.join(", "));
+    let case = match args.images.as_slice() {
+        [source, edited] => super::judge::case(source, edited, &args.facts)?,
+        [] => example(&args.facts)?,
+        _ => bail!("give both pictures, the one before the edit and the one after it"),
     };
-    let tools = if view.tools { Toolbox::standard().specs(BoxConvention::PIXELS) } else { vec![] };
-    let turn = Turn { dialect: args.dialect, tools_allowed: view.tools, turns_left: None };
-    let task = TaskText { instruction: &args.instruction, notes: &[] };
+    let profile = args.profile.as_deref().map(config::profile).transpose()?;
+    let default = profile.as_ref().map_or(Dialect::Native, |profile| profile.dialect);
+    let dialect = args.dialect.unwrap_or(default);
+    let mut record = Rules::record(dialect);
+    let mut settings = JudgeSettings {
+        mode: args.mode,
+        targets: if args.per_target { Targets::Literal } else { Targets::Sensible },
+        ..JudgeSettings::default()
+    };
+    if let Some(profile) = &profile {
+        record.boxes = profile.boxes;
+        settings.preparation = config::preparation(profile);
+    }
+    let judge = Judge::new(Rules::default(), record, pack, Toolbox::standard(), settings);
 
-    let mut shown = vec![("system", pack.system(criterion, args.dialect, &tools)?)];
-    if args.dialect == Dialect::Native && view.tools {
-        shown.push(("tools, declared to the server", serde_json::to_string_pretty(&tools)?));
+    let mut shown = Vec::new();
+    for (name, request) in judge.first_requests(&case, &criterion)? {
+        let first = shown.is_empty();
+        for message in &request.messages {
+            match message.as_ref() {
+                Message::System(text) if first => shown.push(("system".to_owned(), text.clone())),
+                Message::User { parts, .. } => shown.extend(parts.iter().map(|part| match part {
+                    Part::Text(text) => (format!("task, {name}"), text.clone()),
+                    Part::Picture(sent) => {
+                        let bytes = format!("[{} bytes of {}]", sent.bytes.len(), sent.media);
+                        (format!("picture, {name}"), format!("{}\n{bytes}", sent.caption))
+                    }
+                })),
+                _ => {}
+            }
+        }
+        if first && dialect == Dialect::Native && !request.tools.is_empty() {
+            let tools = serde_json::to_string_pretty(&*request.tools)?;
+            shown.insert(1, ("tools, declared to the server".to_owned(), tools));
+        }
     }
-    shown.push(("task", pack.task(criterion, &task)?));
-    shown.extend(view.pictures.iter().map(|picture| ("picture", in_words(*picture))));
-    shown.push(("reminder of the form", pack.reminder(criterion, turn)?));
-    let problem = "there is no final answer in it.";
-    shown.push(("after a reply that cannot be read", pack.repair(criterion, problem, turn)?));
-    if view.tools {
-        shown.push(("in the last turn", pack.last_turn(criterion)?));
-        shown.push(("to a call after that", pack.no_more_tools(criterion)?));
-    }
+    shown.extend(later(judge.pack(), &criterion, args.mode, dialect)?);
     if args.json {
         let shown: Vec<Shown> =
             shown.into_iter().map(|(part, text)| Shown { part, text }).collect();
@@ -110,20 +134,44 @@ fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
     }
     let mut out = anstream::stdout().lock();
     for (part, text) in shown {
-        heading(&mut out, part)?;
+        heading(&mut out, &part)?;
         writeln!(out, "{text}\n")?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// What stands for a picture as long as there is no case.
-fn in_words(picture: PictureKind) -> String {
-    let treatment = match picture.treatment() {
-        Treatment::Whole => "",
-        Treatment::Crop => ", cut to the surroundings of a target",
-        Treatment::Masked => ", with every target painted white",
+/// What the model may get in later turns.
+fn later(
+    pack: &Pack,
+    criterion: &str,
+    mode: Mode,
+    dialect: Dialect,
+) -> anyhow::Result<Vec<(String, String)>> {
+    let criterion = pack.criterion(criterion)?;
+    let tools_allowed = criterion.modes.get(&mode).is_some_and(|view| view.tools);
+    let turn = Turn { dialect, tools_allowed, turns_left: None };
+    let problem = "there is no final answer in it.";
+    let repair = pack.repair(criterion, problem, turn)?;
+    let mut later = vec![("after a reply that cannot be read".to_owned(), repair)];
+    if tools_allowed {
+        later.push(("in the last turn".to_owned(), pack.last_turn(criterion)?));
+        later.push(("to a call after that".to_owned(), pack.no_more_tools(criterion)?));
+    }
+    Ok(later)
+}
+
+/// A drawn case that stands in where no pictures are given.
+fn example(facts: &CaseFacts) -> anyhow::Result<EditCase> {
+    let drawn = draw::case(1, 0)?;
+    let Some(edit) = drawn.edits.into_iter().next() else { bail!("no example could be drawn") };
+    let instruction = match facts.instruction.as_str() {
+        "" => drawn.instruction,
+        typed => typed.to_owned(),
     };
-    format!("[{}{treatment}]", picture.shown_as())
+    let mut case = EditCase::new(drawn.source, edit.picture, instruction);
+    case.reference = Some(drawn.reference.into());
+    case.boxes = drawn.boxes;
+    Ok(case)
 }
 
 fn heading(out: &mut impl Write, text: &str) -> io::Result<()> {

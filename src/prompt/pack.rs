@@ -122,6 +122,11 @@ impl Criterion {
         }
     }
 
+    /// The form of the answer, for reading it.
+    pub fn form(&self) -> crate::answer::AnswerForm {
+        crate::answer::AnswerForm::new(self.labels().iter().map(|label| label.name.clone()))
+    }
+
     /// The label of exactly this name.
     pub fn label(&self, name: &str) -> Option<&Label> {
         self.labels().iter().find(|label| label.name == name)

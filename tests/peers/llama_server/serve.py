@@ -17,8 +17,8 @@ def main():
     params.mmproj.path = str(folder / "mmproj.gguf")
     params.mmproj_use_gpu = False
     params.port = 0
-    params.n_ctx = 4096
-    params.n_predict = 64
+    params.n_ctx = 65536
+    params.n_predict = 512
     params.n_parallel = 1
     params.cpuparams.n_threads = 1
     params.warmup = False

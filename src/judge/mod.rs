@@ -1,0 +1,337 @@
+//! The judge: drives a deliberation with a model and tools, and records all of it.
+
+mod session;
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use deeplook_tools::{Scene, ToolSpec, Toolbox};
+use serde_json::{Value, json};
+
+use self::session::Session;
+use crate::case::{EditCase, InputPicture};
+use crate::deliberation::{Deliberation, Limits, Question, Script, Step};
+use crate::dialect;
+use crate::hash::Hash;
+use crate::message::{Dialect, Part, Request, SentPicture};
+use crate::model::{ChatModel, Rules};
+use crate::prompt::{self, Criterion, Mode, Pack, PromptError, TaskText, Turn};
+use crate::protocol::{self, Brief, ProtocolError, Targets};
+use crate::sending::Preparation;
+use crate::trace::{
+    self, CaseRecord, Event, FORMAT, FileRecord, Finished, Judgement, Manifest, ModelRecord,
+    PackRecord, PartRecord, RunFolder, ToolsRecord, What,
+};
+use crate::verdict::Outcome;
+
+/// Everything about a judge but its model.
+#[derive(Debug, Clone)]
+pub struct JudgeSettings {
+    /// What it gets to see.
+    pub mode: Mode,
+    /// How several targets are judged.
+    pub targets: Targets,
+    /// The bounds of a deliberation.
+    pub limits: Limits,
+    /// How pictures are prepared for sending.
+    pub preparation: Preparation,
+    /// The most pictures that one request may hold.
+    pub max_images: Option<u32>,
+}
+
+impl Default for JudgeSettings {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Tool,
+            targets: Targets::Sensible,
+            limits: Limits::default(),
+            preparation: Preparation::default(),
+            max_images: None,
+        }
+    }
+}
+
+/// Judges edits by the criteria of a prompt pack.
+#[derive(Debug)]
+pub struct Judge<M> {
+    model: M,
+    record: ModelRecord,
+    pack: Pack,
+    toolbox: Arc<Toolbox>,
+    settings: JudgeSettings,
+}
+
+/// A judgement and where its evidence is.
+#[derive(Debug, Clone)]
+pub struct Judged {
+    /// What came out.
+    pub judgement: Judgement,
+    /// The folder of the trace.
+    pub trace: PathBuf,
+    /// Stands for the whole trace: keep it elsewhere, and nobody can change the trace unnoticed.
+    pub digest: Hash,
+}
+
+impl Judge<Rules> {
+    /// The offline judge with everything as it is by default: a baseline that needs nothing.
+    pub fn offline() -> Result<Self, PromptError> {
+        let pack = Pack::embedded(prompt::DEFAULT)?;
+        let record = Rules::record(Dialect::Native);
+        Ok(Self::new(Rules::default(), record, pack, Toolbox::standard(), JudgeSettings::default()))
+    }
+}
+
+impl<M: ChatModel> Judge<M> {
+    /// A judge with `model`, described by `record` in its traces, and the prompts of `pack`.
+    pub fn new(
+        model: M,
+        record: ModelRecord,
+        pack: Pack,
+        toolbox: Toolbox,
+        settings: JudgeSettings,
+    ) -> Self {
+        Self { model, record, pack, toolbox: Arc::new(toolbox), settings }
+    }
+
+    /// The prompts that it uses.
+    pub fn pack(&self) -> &Pack {
+        &self.pack
+    }
+
+    /// What a model is asked first, for each part of a judgement of `case` by name: exactly what it
+    /// gets.
+    pub fn first_requests(
+        &self,
+        case: &EditCase,
+        criterion: &str,
+    ) -> Result<Vec<(String, Request)>, JudgeError> {
+        let plan = self.plan(case, criterion)?;
+        let mut requests = Vec::new();
+        for brief in &plan.briefs {
+            let (deliberation, ..) = self.open(&plan, brief, case)?;
+            if let Step::AskModel(request) = deliberation.next_step() {
+                requests.push((brief.name.clone(), request));
+            }
+        }
+        Ok(requests)
+    }
+
+    /// What each part of a judgement of `case` would look at, by name.
+    pub fn part_names(&self, case: &EditCase, criterion: &str) -> Result<Vec<String>, JudgeError> {
+        Ok(self.plan(case, criterion)?.briefs.into_iter().map(|brief| brief.name).collect())
+    }
+
+    /// Everything that can fail before the first question.
+    fn plan(&self, case: &EditCase, criterion: &str) -> Result<Plan<'_>, JudgeError> {
+        let criterion = self.pack.criterion(criterion)?;
+        let mode = self.settings.mode;
+        let shown = criterion
+            .modes
+            .get(&mode)
+            .ok_or_else(|| JudgeError::NoSuchMode { criterion: criterion.id.clone(), mode })?;
+        let briefs = protocol::briefs(case, &shown.pictures, self.settings.targets)?;
+        let toolbox = if shown.tools { Arc::clone(&self.toolbox) } else { Arc::default() };
+        let specs = toolbox.specs(self.record.boxes);
+        let system = self.pack.system(criterion, self.record.dialect, &specs)?;
+        let script = self.script(criterion)?;
+        Ok(Plan { criterion, briefs, toolbox, specs, system, script })
+    }
+
+    /// A part of a judgement before its first question: the deliberation, the scene that the tools
+    /// work on, and the pictures as they are sent.
+    fn open(
+        &self,
+        plan: &Plan<'_>,
+        brief: &Brief,
+        case: &EditCase,
+    ) -> Result<(Deliberation, Scene, Vec<Arc<SentPicture>>), JudgeError> {
+        let instruction = dialect::neutralise(&case.instruction);
+        let words = TaskText { instruction: &instruction, notes: &brief.notes };
+        let mut task = vec![Part::Text(self.pack.task(plan.criterion, &words)?)];
+        let mut scene = Scene::from_views(brief.pictures.iter().map(|p| p.view.clone()))
+            .with_boxes(self.record.boxes);
+        let mut pictures = Vec::new();
+        for picture in &brief.pictures {
+            let view = &picture.view;
+            let preparation = &self.settings.preparation;
+            let sent = Arc::new(preparation.prepare(&view.name, &picture.caption, &view.picture));
+            scene.set_shown_size(&view.name, sent.size);
+            task.push(Part::Picture(Arc::clone(&sent)));
+            pictures.push(sent);
+        }
+        let question = Question {
+            system: plan.system.clone(),
+            task,
+            data: task_data(brief, case, plan.criterion, self.settings.mode),
+            form: plan.criterion.form(),
+        };
+        let (specs, script) = (plan.specs.clone(), plan.script.clone());
+        let dialect = self.record.dialect;
+        let deliberation =
+            Deliberation::new(question, specs, dialect, script, self.settings.limits);
+        Ok((deliberation, scene, pictures))
+    }
+
+    /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
+    /// right after it was recorded; it must not block.
+    ///
+    /// Tools run on the runtime's blocking threads and use rayon's pool: do not block a thread of
+    /// that pool on this future.
+    ///
+    /// That the model could not be asked or would not answer is an [`Outcome`], not an error; an
+    /// error means that the case does not fit the mode, or that the trace cannot be written.
+    pub async fn judge(
+        &self,
+        case: &EditCase,
+        criterion: &str,
+        run: &RunFolder,
+        watch: &(dyn Fn(&Event) + Send + Sync),
+    ) -> Result<Judged, JudgeError> {
+        let plan = self.plan(case, criterion)?;
+        let manifest = self.manifest(case, &plan);
+        self.keep_inputs(case, run)?;
+        let session = Session { judge: self, writer: run.start(&manifest)?, watch, plan: &plan };
+
+        let mut outcomes = Vec::new();
+        for (part, brief) in plan.briefs.iter().enumerate() {
+            outcomes.push(session.deliberate(part, brief, case).await?);
+        }
+        let nothing = || Outcome::Missing { reason: "there was nothing to look at".to_owned() };
+        let outcome = Outcome::worst(outcomes).unwrap_or_else(nothing);
+        session.record(What::Finished(Finished { outcome }))?;
+
+        let trace = session.writer.folder().to_owned();
+        let (events, digest) = session.writer.close()?;
+        Ok(Judged { judgement: trace::reduce(&manifest, &events), trace, digest })
+    }
+
+    fn script(&self, criterion: &Criterion) -> Result<Script, PromptError> {
+        let turn = |tools_allowed, turns_left| Turn {
+            dialect: self.record.dialect,
+            tools_allowed,
+            turns_left,
+        };
+        let reminder = |left| self.pack.reminder(criterion, turn(true, Some(left)));
+        let repair = |may_look| self.pack.repair(criterion, Script::PROBLEM, turn(may_look, None));
+        Ok(Script {
+            reminders: (1..=self.settings.limits.turns).map(reminder).collect::<Result<_, _>>()?,
+            answering: self.pack.reminder(criterion, turn(false, None))?,
+            last_turn: self.pack.last_turn(criterion)?,
+            no_more_tools: self.pack.no_more_tools(criterion)?,
+            repair_looking: repair(true)?,
+            repair_answering: repair(false)?,
+        })
+    }
+
+    fn manifest(&self, case: &EditCase, plan: &Plan<'_>) -> Manifest {
+        let file = |input: &InputPicture| FileRecord {
+            blob: input.hash().clone(),
+            size: input.picture().size(),
+        };
+        let part =
+            |brief: &Brief| PartRecord { name: brief.name.clone(), boxes: brief.boxes.clone() };
+        let files = self.pack.files().map(|(name, bytes)| (name.to_owned(), Hash::of(bytes)));
+        Manifest {
+            format: FORMAT,
+            deeplook: env!("CARGO_PKG_VERSION").to_owned(),
+            case: CaseRecord {
+                id: case.id.clone(),
+                editor: case.editor.clone(),
+                instruction: case.instruction.clone(),
+                kind: case.kind.clone(),
+                target: case.target.clone(),
+                boxes: case.boxes.clone(),
+                source: file(&case.source),
+                edited: file(&case.edited),
+                reference: case.reference.as_ref().map(file),
+            },
+            criterion: plan.criterion.id.clone(),
+            mode: self.settings.mode,
+            repeat: 0,
+            parts: plan.briefs.iter().map(part).collect(),
+            model: self.record.clone(),
+            pack: PackRecord {
+                name: self.pack.name.clone(),
+                version: self.pack.version.clone(),
+                hash: self.pack.hash.clone(),
+                files: files.collect(),
+            },
+            tools: ToolsRecord {
+                specs: plan.specs.clone(),
+                settings: plan.toolbox.settings(),
+                unavailable: BTreeMap::new(),
+            },
+            limits: self.settings.limits,
+            preprocessing: json!({
+                "sending": self.settings.preparation,
+                "max_images": self.settings.max_images,
+                "targets": self.settings.targets,
+            }),
+            parent: None,
+        }
+    }
+
+    fn keep_inputs(&self, case: &EditCase, run: &RunFolder) -> io::Result<()> {
+        let blobs = run.blobs();
+        for input in
+            [Some(&case.source), Some(&case.edited), case.reference.as_ref()].into_iter().flatten()
+        {
+            let extension = deeplook_tools::picture::extension_of(input.bytes()).unwrap_or("png");
+            blobs.put_hashed(input.hash(), input.bytes(), extension)?;
+        }
+        for (name, bytes) in self.pack.files() {
+            let extension = name.rsplit_once('.').map_or("txt", |(_, extension)| extension);
+            blobs.put(bytes, extension)?;
+        }
+        Ok(())
+    }
+}
+
+/// What a judgement is made with, ready before the first question.
+struct Plan<'a> {
+    criterion: &'a Criterion,
+    briefs: Vec<Brief>,
+    toolbox: Arc<Toolbox>,
+    specs: Vec<ToolSpec>,
+    system: String,
+    script: Script,
+}
+
+/// What the task says, for machines: nothing that the model is not told too.
+fn task_data(brief: &Brief, case: &EditCase, criterion: &Criterion, mode: Mode) -> Value {
+    let pictures: Vec<&str> = brief.pictures.iter().map(|p| p.view.name.as_str()).collect();
+    json!({
+        "criterion": criterion.id,
+        "mode": mode,
+        "instruction": case.instruction,
+        "labels": criterion.labels().iter().map(|label| &label.name).collect::<Vec<_>>(),
+        "pictures": pictures,
+    })
+}
+
+/// A judgement that could not be made at all.
+#[derive(Debug, thiserror::Error)]
+pub enum JudgeError {
+    /// The prompts do not work.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The case does not fit the mode.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+    /// The pack has no such mode.
+    #[error("the criterion {criterion} has no mode {mode}; choose another with --mode")]
+    NoSuchMode {
+        /// Which criterion.
+        criterion: String,
+        /// Which mode.
+        mode: Mode,
+    },
+    /// The evidence cannot be kept.
+    #[error("cannot write the trace: {0}; is the disk full, or the folder read-only?")]
+    Trace(#[from] io::Error),
+    /// A defect of ours.
+    #[error("the tool {0} crashed; this is a defect of deeplook, please report it")]
+    ToolCrashed(String),
+}
