@@ -27,7 +27,7 @@ const LEAST_PULL: f32 = 0.02;
 const LONGEST_STEP: f32 = 1.5;
 const SHORTEST_STEP: f32 = 0.03;
 /// The longest move, as a part of the frame's long side: what moves further was moved by an edit.
-const LONGEST_MOVE: f32 = 0.007;
+const LONGEST_MOVE: f32 = 0.006;
 /// Where nothing moved globally and most cells moved less than this after the first pass, in pixels
 /// of the frame, nothing moved at all.
 const UNMOVED: f32 = 0.08;
