@@ -88,7 +88,7 @@ pub(crate) struct CaseFacts {
     /// A phrase for the target; kept in the trace.
     #[arg(long, value_name = "NAME")]
     pub target: Option<String>,
-    /// The type of the instruction, e.g. "Change Count"; kept in the trace.
+    /// The type of the instruction, e.g. "Change Count", whose targets are judged together.
     #[arg(long = "type", value_name = "T")]
     pub kind: Option<String>,
 }

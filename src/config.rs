@@ -13,7 +13,7 @@ use crate::cli::JudgeOptions;
 use crate::deliberation::Limits;
 use crate::judge::JudgeSettings;
 use crate::message::Dialect;
-use crate::model::{AnyModel, OpenAi, OpenAiSettings, Profile, Rules, Secret};
+use crate::model::{AnyModel, OpenAi, OpenAiSettings, Profile, Rules};
 use crate::prompt::{self, Pack};
 use crate::protocol::Targets;
 use crate::sending::Preparation;
@@ -53,7 +53,10 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
         return Ok(Resolved { model: AnyModel::Rules(Rules::default()), record, pack, settings });
     }
 
-    let base_url = options.base_url_flag.clone().or_else(|| std::env::var("OPENAI_BASE_URL").ok());
+    let base_url = options
+        .base_url_flag
+        .clone()
+        .or_else(|| std::env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty()));
     let mut profile = match &options.profile {
         Some(name) => self::profile(name)?,
         None => Profile::guess(&options.model, base_url.as_deref()),
@@ -73,7 +76,6 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
     };
     let model = OpenAi::new(OpenAiSettings {
         base_url,
-        key: profile.key_env.as_deref().and_then(Secret::from_env),
         params: record.params.clone(),
         timeout: Duration::from_secs(options.timeout),
         ..OpenAiSettings::new(options.model.clone(), profile)

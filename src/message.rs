@@ -1,6 +1,6 @@
 //! The conversation with a judge's model, typed.
 //!
-//! Only `model::openai` renders it to the wire. The offline judge reads [`Observation::data`] and
+//! Only `model::wire` renders it to the wire. The offline judge reads [`Observation::data`] and
 //! the task's data, never our own prose.
 
 use std::fmt;

@@ -51,7 +51,8 @@ impl Transcript {
                 let _ = writeln!(
                     out,
                     "  {dim}attempt {}: {} ({wait}){dim:#}",
-                    attempt.attempt, attempt.error
+                    attempt.attempt,
+                    printable(&attempt.error)
                 );
             }
             What::Replied(replied) => {
@@ -70,13 +71,18 @@ impl Transcript {
                     }
                 }
                 for call in &reading.calls {
-                    let _ = writeln!(out, "  {bold}→ {}{bold:#} {}", call.name, call.arguments);
+                    let _ = writeln!(
+                        out,
+                        "  {bold}→ {}{bold:#} {}",
+                        printable(&call.name),
+                        call.arguments
+                    );
                 }
                 if let Some(answer) = &reading.answer {
                     let _ = writeln!(out, "  {bold}= {answer}{bold:#}");
                 }
                 for problem in &reading.problems {
-                    let _ = writeln!(out, "  {dim}cannot be read: {problem}{dim:#}");
+                    let _ = writeln!(out, "  {dim}cannot be read: {}{dim:#}", printable(problem));
                 }
             }
             What::Observed(observed) => self.observation(&mut out, observed),
@@ -128,7 +134,11 @@ pub(crate) fn outcome_text(outcome: &Outcome) -> String {
         }
         other => {
             let style = colour(AnsiColor::Cyan);
-            format!("{style}{}{style:#}: {}", other.name(), other.reason().unwrap_or_default())
+            format!(
+                "{style}{}{style:#}: {}",
+                other.name(),
+                printable(other.reason().unwrap_or_default())
+            )
         }
     }
 }
@@ -152,7 +162,7 @@ fn indented(name: &str, text: &str) -> String {
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let mut width = WIDTH;
         for word in line.split_whitespace() {
-            let word: String = word.chars().filter(|c| !c.is_control()).collect();
+            let word = printable(word);
             let length = word.chars().count();
             if width + 1 + length > WIDTH {
                 out.push_str("\n    ");
@@ -166,4 +176,9 @@ fn indented(name: &str, text: &str) -> String {
         }
     }
     out
+}
+
+/// Untrusted text without what a terminal would obey.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
 }

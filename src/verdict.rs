@@ -1,10 +1,9 @@
 //! How a judgement can end. A failed judgement is never a number.
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The end of a judgement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "outcome")]
 pub enum Outcome {
     /// The judge gave a label.

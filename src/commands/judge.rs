@@ -194,7 +194,10 @@ fn printed(judged: &Judged) -> anyhow::Result<PrintedJudgement> {
         score: outcome.and_then(Outcome::score),
         reason: outcome.and_then(Outcome::reason).map(str::to_owned),
         reasoning: deciding.and_then(|part| part.reasoning.clone()),
-        evidence_pictures: pictures(judged, &evidence)?,
+        evidence_pictures: match judgement.parts.iter().position(|p| Some(p) == deciding) {
+            Some(part) => pictures(judged, part, &evidence)?,
+            None => BTreeMap::new(),
+        },
         evidence,
         unknown_evidence: deciding.map(|part| part.unknown_evidence.clone()).unwrap_or_default(),
         targets: judgement.parts.iter().map(printed_target).collect(),
@@ -220,12 +223,17 @@ fn printed_target(part: &PartJudgement) -> PrintedTarget {
 }
 
 /// Where the pictures are that a verdict rests on.
-fn pictures(judged: &Judged, names: &[String]) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+fn pictures(
+    judged: &Judged,
+    part: usize,
+    names: &[String],
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let bundle = Bundle::read(&judged.trace)?;
     let blobs = bundle.blobs();
     let mut found = BTreeMap::new();
     for event in &bundle.events {
         if let What::Observed(observed) = &event.event
+            && observed.part == part
             && let ToolAnswer::Saw { pictures, .. } = &observed.answer
         {
             for picture in pictures.iter().filter(|picture| names.contains(&picture.name)) {

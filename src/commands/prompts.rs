@@ -162,6 +162,9 @@ fn later(
 
 /// A drawn case that stands in where no pictures are given.
 fn example(facts: &CaseFacts) -> anyhow::Result<EditCase> {
+    if !facts.boxes.is_empty() || facts.reference.is_some() || facts.kind.is_some() {
+        bail!("--box, --reference and --type belong to pictures; name the two before the options");
+    }
     let drawn = draw::case(1, 0)?;
     let Some(edit) = drawn.edits.into_iter().next() else { bail!("no example could be drawn") };
     let instruction = match facts.instruction.as_str() {

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::{Context as _, bail};
-use deeplook_tools::scene::View;
-use deeplook_tools::{BoxConvention, Picture, PictureError, Scene, ToolOutput, Toolbox};
+use deeplook_tools::scene::{EDITED, View};
+use deeplook_tools::{BoxConvention, Picture, PictureError, Scene, ToolError, ToolOutput, Toolbox};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -34,9 +34,20 @@ pub(super) fn run(args: &ToolArgs) -> anyhow::Result<ExitCode> {
     let tool_args = parse_args(args.args.as_deref())?;
     let pictures: Result<Vec<Picture>, PictureError> =
         args.images.par_iter().map(|path| Picture::load(path)).collect();
-    let output = toolbox.call(&args.name, &tool_args, &Scene::new(pictures?))?;
+    let output = toolbox
+        .call(&args.name, &tool_args, &Scene::new(pictures?))
+        .map_err(|error| anyhow::anyhow!("{error}{}", hint(args, &error)))?;
     let saved = save(&output.pictures, args.out.as_deref())?;
     if args.json { print_json(&output, &saved) } else { print_text(&output, &saved) }
+}
+
+/// What helps a person where the refusal was written for a model.
+fn hint(args: &ToolArgs, error: &ToolError) -> &'static str {
+    if args.images.len() == 1 && error.to_string().contains(EDITED) {
+        "; you named one picture: name the edited one behind it"
+    } else {
+        ""
+    }
 }
 
 fn parse_args(text: Option<&str>) -> anyhow::Result<Value> {

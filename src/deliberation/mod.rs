@@ -281,10 +281,10 @@ impl Deliberation {
 
     /// Takes what the tools saw, one observation for each call of the last step.
     pub fn observed(&mut self, mut observations: Vec<Observation>) {
-        let State::Acting { calls, beyond } = std::mem::replace(&mut self.state, State::Asking)
-        else {
-            return;
-        };
+        // After a failure there is nothing to go on with.
+        let State::Acting { calls, beyond } = &mut self.state else { return };
+        let (calls, beyond) = (std::mem::take(calls), std::mem::take(beyond));
+        self.state = State::Asking;
         self.calls += calls.len() as u32;
         observations.extend(beyond.into_iter().map(|call| {
             let text = format!("the limit of {} tool calls is reached", self.limits.tool_calls);
@@ -308,8 +308,11 @@ impl Deliberation {
     }
 
     fn tokens_are_used_up(&self) -> bool {
-        let used =
-            self.usage.prompt_tokens.unwrap_or(0) + self.usage.completion_tokens.unwrap_or(0);
+        let used = self
+            .usage
+            .prompt_tokens
+            .unwrap_or(0)
+            .saturating_add(self.usage.completion_tokens.unwrap_or(0));
         self.limits.tokens.is_some_and(|limit| used >= limit)
     }
 

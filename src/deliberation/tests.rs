@@ -192,6 +192,24 @@ fn the_budget_of_tokens_is_a_failure_not_a_label() {
 }
 
 #[test]
+fn a_broken_tool_ends_it() {
+    let mut deliberation = start(Limits::default(), true);
+    deliberation.replied(&says(LOOK));
+    deliberation.fail("the tool is broken".to_owned());
+    deliberation.observed(Vec::new());
+    let Step::Done(ending) = deliberation.next_step() else { panic!("it must be over") };
+    assert_eq!(ending.answer, Answer::Failed("the tool is broken".into()));
+}
+
+#[test]
+fn absurd_counts_of_a_server_do_no_harm() {
+    let usage =
+        Usage { prompt_tokens: Some(u64::MAX), cached_tokens: None, completion_tokens: Some(9) };
+    let (_, ending, _) = play(start(Limits::default(), true), &[Reply { usage, ..says(GOOD) }]);
+    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
+}
+
+#[test]
 fn evidence_is_checked_against_the_pictures_and_never_repaired() {
     let answer = format!("<Evidence>Crop 1, Crop 9</Evidence>{GOOD}");
     let (_, ending, _) = play(start(Limits::default(), true), &[says(&answer)]);

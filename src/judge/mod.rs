@@ -139,14 +139,7 @@ impl<M: ChatModel> Judge<M> {
         Ok(Plan { criterion, briefs, toolbox, specs, system, script })
     }
 
-    /// A part of a judgement before its first question: the deliberation, the scene that the tools
-    /// work on, and the pictures as they are sent.
-    fn open(
-        &self,
-        plan: &Plan<'_>,
-        brief: &Brief,
-        case: &EditCase,
-    ) -> Result<(Deliberation, Scene, Vec<Arc<SentPicture>>), JudgeError> {
+    fn open(&self, plan: &Plan<'_>, brief: &Brief, case: &EditCase) -> Result<Opened, JudgeError> {
         let instruction = dialect::neutralise(&case.instruction);
         let words = TaskText { instruction: &instruction, notes: &brief.notes };
         let mut task = vec![Part::Text(self.pack.task(plan.criterion, &words)?)];
@@ -190,13 +183,15 @@ impl<M: ChatModel> Judge<M> {
         watch: &(dyn Fn(&Event) + Send + Sync),
     ) -> Result<Judged, JudgeError> {
         let plan = self.plan(case, criterion)?;
+        let open = |brief| self.open(&plan, brief, case);
+        let opened = plan.briefs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
         let manifest = self.manifest(case, &plan);
         self.keep_inputs(case, run)?;
         let session = Session { judge: self, writer: run.start(&manifest)?, watch, plan: &plan };
 
         let mut outcomes = Vec::new();
-        for (part, brief) in plan.briefs.iter().enumerate() {
-            outcomes.push(session.deliberate(part, brief, case).await?);
+        for (part, opened) in opened.into_iter().enumerate() {
+            outcomes.push(session.deliberate(part, opened).await?);
         }
         let nothing = || Outcome::Missing { reason: "there was nothing to look at".to_owned() };
         let outcome = Outcome::worst(outcomes).unwrap_or_else(nothing);
@@ -289,6 +284,10 @@ impl<M: ChatModel> Judge<M> {
     }
 }
 
+/// A part of a judgement before its first question: the deliberation, the scene that the tools work
+/// on, and the pictures as they are sent.
+type Opened = (Deliberation, Scene, Vec<Arc<SentPicture>>);
+
 /// What a judgement is made with, ready before the first question.
 struct Plan<'a> {
     criterion: &'a Criterion,
@@ -329,7 +328,7 @@ pub enum JudgeError {
         mode: Mode,
     },
     /// The evidence cannot be kept.
-    #[error("cannot write the trace: {0}; is the disk full, or the folder read-only?")]
+    #[error("cannot write the trace; is the disk full, or the folder not one that can be written?")]
     Trace(#[from] io::Error),
     /// A defect of ours.
     #[error("the tool {0} crashed; this is a defect of deeplook, please report it")]

@@ -7,12 +7,10 @@ use std::time::Instant;
 use deeplook_tools::{Scene, ToolError, ToolOutput};
 use serde_json::Value;
 
-use super::{Judge, JudgeError, Plan};
-use crate::case::EditCase;
+use super::{Judge, JudgeError, Opened, Plan};
 use crate::deliberation::{Answer, Deliberation, Step};
 use crate::message::{MediaType, Observation, Request, SentPicture, ToolCall};
 use crate::model::{ChatModel, FailedAttempt};
-use crate::protocol::Brief;
 use crate::trace::{
     Asked, AttemptFailed, Decided, Event, Observed, Replied, Seen, StoredPanel, ToolAnswer,
     TraceWriter, What,
@@ -35,11 +33,9 @@ impl<M: ChatModel> Session<'_, M> {
     pub(super) async fn deliberate(
         &self,
         part: usize,
-        brief: &Brief,
-        case: &EditCase,
+        (mut deliberation, mut scene, pictures): Opened,
     ) -> Result<Outcome, JudgeError> {
         let criterion = self.plan.criterion;
-        let (mut deliberation, mut scene, pictures) = self.judge.open(self.plan, brief, case)?;
         for picture in &pictures {
             self.keep(picture)?;
         }

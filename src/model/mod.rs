@@ -58,9 +58,6 @@ pub enum ModelError {
     /// A content filter stepped in.
     #[error("{0}")]
     Filtered(String),
-    /// No more calls or money (or a recording that has no reply for this request).
-    #[error("{0}")]
-    Exhausted(String),
 }
 
 /// A model chosen at run time.

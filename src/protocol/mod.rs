@@ -8,7 +8,7 @@ mod crop;
 use std::sync::Arc;
 
 use deeplook_tools::registration::Registration;
-use deeplook_tools::scene::{EDITED, Panel, REFERENCE, View};
+use deeplook_tools::scene::{EDITED, REFERENCE, View};
 use deeplook_tools::{Picture, PixelBox};
 use serde::{Deserialize, Serialize};
 
@@ -134,14 +134,10 @@ impl<'a> Frames<'a> {
                 let around = crop::around(boxes, self.case.source.picture().size());
                 let region = here(&around).whole_pixels(picture.size());
                 let shown = crop::enlarged(picture, &region);
-                let area = PixelBox::whole(shown.size());
                 let times = f64::from(shown.size().width) / region.width();
                 BriefPicture {
-                    view: View {
-                        name: name.to_owned(),
-                        picture: Arc::new(shown),
-                        panels: vec![Panel { area, source: name.to_owned(), region }],
-                    },
+                    // To the tools of this part the crop is the whole picture.
+                    view: View::source(name, Arc::new(shown)),
                     caption: format!("a crop around the target, enlarged {times:.1}×"),
                 }
             }

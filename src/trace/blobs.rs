@@ -20,7 +20,7 @@ impl BlobStore {
     }
 
     /// Keeps `bytes`; returns their name. What is there already is not written again.
-    pub fn put(&self, bytes: &[u8], extension: &str) -> io::Result<Hash> {
+    pub(crate) fn put(&self, bytes: &[u8], extension: &str) -> io::Result<Hash> {
         let hash = Hash::of(bytes);
         self.put_hashed(&hash, bytes, extension)?;
         Ok(hash)

@@ -69,7 +69,8 @@ pub enum StoredMessage {
     },
     /// The reply of the turn before, as its event has it.
     Reply,
-    /// The observations of the turn before, as their events have them, and the closing text.
+    /// The observations of the turn before, as their events have them, and the closing text. Calls
+    /// beyond a limit have no event: their refusal follows from the limits and the pack.
     Observations {
         /// The text that closes the turn.
         closing: String,

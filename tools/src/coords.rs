@@ -124,13 +124,6 @@ impl PixelBox {
         )
     }
 
-    /// Intersection over union, 0 to 1.
-    pub fn iou(&self, other: &Self) -> f64 {
-        let shared = self.intersection(other).area();
-        let all = self.area() + other.area() - shared;
-        if all > 0.0 { shared / all } else { 0.0 }
-    }
-
     /// The box grown by `dx` on the left and right and `dy` on the top and bottom.
     pub fn grown(&self, dx: f64, dy: f64) -> Self {
         Self::new(self.x1 - dx, self.y1 - dy, self.x2 + dx, self.y2 + dy)
@@ -302,7 +295,7 @@ impl BoxConvention {
         let allowed = PixelBox::whole(shown).grown(slack_x, slack_y);
         let clipped = meant.clipped(shown);
         if meant.intersection(&allowed) != meant || clipped.is_empty() {
-            return Err(refuse("lies outside the picture"));
+            return Err(refuse("reaches outside the picture"));
         }
         if meant.width() < 1.0 && meant.height() < 1.0 {
             return Err(refuse("is smaller than one pixel"));
@@ -441,8 +434,8 @@ mod tests {
         for (values, problem) in [
             ([10.0, 10.0, 10.0, 50.0], "has no area"),
             ([50.0, 10.0, 10.0, 50.0], "is inverted"),
-            ([700.0, 10.0, 800.0, 50.0], "lies outside the picture"),
-            ([600.0, 10.0, 800.0, 50.0], "lies outside the picture"),
+            ([700.0, 10.0, 800.0, 50.0], "reaches outside the picture"),
+            ([600.0, 10.0, 800.0, 50.0], "reaches outside the picture"),
             ([0.1, 0.1, 0.5, 0.5], "is smaller than one pixel"),
             ([f64::NAN, 0.1, 0.5, 0.5], "has a number that is not finite"),
         ] {

@@ -40,11 +40,6 @@ impl Panel {
     pub fn to_source(&self, on_view: &PixelBox) -> PixelBox {
         on_view.intersection(&self.area).mapped(&self.area, &self.region)
     }
-
-    /// A box on the source picture, in pixels of the view; it may reach beyond the panel.
-    pub fn to_view(&self, on_source: &PixelBox) -> PixelBox {
-        on_source.mapped(&self.region, &self.area)
-    }
 }
 
 impl View {

@@ -41,12 +41,6 @@ impl Toolbox {
         self
     }
 
-    /// The toolbox with only the tools that `keep` says yes to.
-    pub fn filtered(mut self, keep: impl Fn(&str) -> bool) -> Self {
-        self.tools.retain(|tool| keep(tool.name()));
-        self
-    }
-
     /// The names, in order.
     pub fn names(&self) -> impl Iterator<Item = &'static str> {
         self.tools.iter().map(|tool| tool.name())

@@ -1,5 +1,7 @@
 //! What `localize_differences` must hold to on any picture, and on scenes where the truth is known.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests may panic")]
+
 use deeplook_tools::difference::{Comparison, Settings, compare};
 use deeplook_tools::registration::Registration;
 use deeplook_tools::{Picture, PixelBox, Scene, Size, Toolbox};
@@ -41,7 +43,7 @@ fn picture(width: u32, height: u32, pixel: impl Fn(f64, f64) -> [f64; 3]) -> Pic
     let pixels = RgbImage::from_fn(width, height, |x, y| {
         Rgb(pixel(f64::from(x), f64::from(y)).map(|v| v.round().clamp(0.0, 255.0) as u8))
     });
-    Picture::from_rgb(pixels).expect("pixels")
+    Picture::from_rgb(pixels).unwrap()
 }
 
 /// A room drawn with flat colours: a wall, a floor, a table, a ball and a book.
@@ -195,7 +197,7 @@ fn any_picture() -> impl Strategy<Value = Picture> {
                 std::array::from_fn(|c| f64::from(noise(x as u32, y as u32, seed + c as u32) % 256))
             }
             2 => landscape(x, y, seed % 100),
-            _ => [if x as u32 % 7 == 0 { 255.0 } else { 0.0 }, y, f64::from(seed % 256)],
+            _ => [if (x as u32).is_multiple_of(7) { 255.0 } else { 0.0 }, y, f64::from(seed % 256)],
         })
     })
 }

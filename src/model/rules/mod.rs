@@ -19,7 +19,7 @@ use deeplook_tools::scene::{EDITED, ORIGINAL, REFERENCE};
 use deeplook_tools::{BoxConvention, Picture, PixelBox};
 use serde_json::{Value, json};
 
-use self::instruction::Wish;
+use self::instruction::{Action, Wish};
 use self::look::{Sight, sight};
 use super::{ChatModel, FailedAttempt, ModelError};
 use crate::message::{
@@ -252,10 +252,9 @@ fn decide(request: &Request) -> Option<Value> {
     if facts.may_look() && facts.observations().next().is_none() {
         return Some(look_first(&facts));
     }
-    let unseen = || Opinion::new(label::NOT_LOCALISED, "I could not see the pictures");
     let oracle = facts.text("mode") == "oracle";
     let opinion = if following && oracle {
-        at_the_target(&facts, &wish).unwrap_or_else(unseen)
+        at_the_target(&facts, &wish)
     } else if let Some(view) = facts.view(EDITED) {
         let mut opinion = if following {
             following::by_places(&wish, &view)
@@ -268,12 +267,20 @@ fn decide(request: &Request) -> Option<Value> {
             Some(format!("{}: {what}. ", place.crop.as_deref().unwrap_or("One place")))
         });
         opinion.thought = places.chain([opinion.thought]).collect();
-        opinion
-    } else if following {
-        unseen()
+        Some(opinion)
     } else {
-        Opinion::new(label::COLLAPSE, "I could not see the pictures")
+        None
     };
+    let refuse = |why: &str| Some(json!({ "role": "assistant", "content": null, "refusal": why }));
+    let Some(opinion) = opinion else {
+        return refuse("the offline judge could not see the pictures");
+    };
+    let guessed = wish.action == Action::Unknown && !facts.has(REFERENCE);
+    if following && guessed && opinion.label == label::FLAWLESS {
+        return refuse(
+            "the offline judge does not understand the instruction; ask a model with --model",
+        );
+    }
     Some(answer(&wish, &opinion))
 }
 
