@@ -6,7 +6,9 @@ use rayon::prelude::*;
 use super::plane::{BAND, Plane};
 
 /// Residuals that relighting explains, in grey levels: wide at first, then narrow.
-const SCALES: [f32; 4] = [24.0, 12.0, 8.0, 8.0];
+const SCALES: [f32; 3] = [24.0, 8.0, 8.0];
+/// Rounds in which the field is sharpened.
+const SHARPENINGS: usize = 3;
 /// Brightness squared that counts as evidence of no relighting: dark places tell little.
 const RIDGE: f32 = 30.0;
 /// Values from here on are clipped and tell nothing.
@@ -24,7 +26,8 @@ pub(crate) struct Relighting {
 impl Relighting {
     /// Estimates `second ≈ first · (1 + gain)` where `mask` is set, with windows of `sigma` pixels.
     ///
-    /// Each round adds what the last one left: windows alone would flatten the hills of the field.
+    /// Every round starts anew with better weights, so that what an edit did to the first is
+    /// forgotten.
     pub(crate) fn estimate(
         first: &[Plane],
         second: &[Plane],
@@ -36,45 +39,26 @@ impl Relighting {
         let (cols, rows) = (width.div_ceil(cell), height.div_ceil(cell));
         let channels = first.len();
         let mut gain = vec![Plane::new(cols, rows); channels];
-        let mut residual = vec![Plane::new(width, height); channels];
+        let mut weights = Plane::unset(width, height);
         for scale in SCALES {
-            for (c, residual) in residual.iter_mut().enumerate() {
-                residual.fill_rows(|y, out| {
-                    gain[c].expand_row(y as f32 + 0.5, cell as f32, &mut Vec::new(), out);
-                    lit(first[c].row(y), out);
-                    subtract_from(second[c].row(y), out);
-                });
-            }
             let soft = 1.0 / (channels as f32 * scale * scale);
-            let mut weights = Plane::new(width, height);
             weights.data.par_chunks_mut(width * BAND).enumerate().for_each(|(band, out)| {
+                let (mut predicted, mut blend) = (vec![0.0; width], Vec::new());
+                out.fill(0.0);
                 for (i, out) in out.chunks_exact_mut(width).enumerate() {
                     let y = band * BAND + i;
-                    residual.iter().for_each(|r| add_square(r.row(y), out));
+                    for c in 0..channels {
+                        gain[c].expand_row(y as f32 + 0.5, cell as f32, &mut blend, &mut predicted);
+                        lit(first[c].row(y), &mut predicted);
+                        add_squared_distance(&predicted, second[c].row(y), out);
+                    }
                     weigh(mask.row(y), soft, out);
                 }
             });
-            gain.par_iter_mut().enumerate().for_each(|(c, gain)| {
-                let (mut ra, mut aa) = (Plane::new(cols, rows), Plane::new(cols, rows));
-                let area = (cell * cell) as f32;
-                let (mut across_ra, mut across_aa) = (vec![0.0; width], vec![0.0; width]);
-                for top in (0..height).step_by(cell) {
-                    across_ra.fill(0.0);
-                    across_aa.fill(0.0);
-                    for y in top..(top + cell).min(height) {
-                        let rows =
-                            [weights.row(y), first[c].row(y), second[c].row(y), residual[c].row(y)];
-                        add_evidence(rows, 1.0 / area, &mut across_ra, &mut across_aa);
-                    }
-                    let cells = top / cell * cols..(top / cell + 1) * cols;
-                    sum_cells(&across_ra, cell, &mut ra.data[cells.clone()]);
-                    sum_cells(&across_aa, cell, &mut aa.data[cells]);
-                }
-                let (ra, aa) = (ra.blurred(sigma / cell as f32), aa.blurred(sigma / cell as f32));
-                for ((g, ra), aa) in gain.data.iter_mut().zip(&ra.data).zip(&aa.data) {
-                    *g += ra / (aa + RIDGE);
-                }
-            });
+            gain = (0..channels)
+                .into_par_iter()
+                .map(|c| fit(&first[c], &second[c], &weights, cell, sigma))
+                .collect();
         }
         Self { gain, cell }
     }
@@ -112,14 +96,49 @@ impl Relighting {
     }
 }
 
+/// The gain of one channel, with weights that are known.
+fn fit(first: &Plane, second: &Plane, weights: &Plane, cell: usize, sigma: f32) -> Plane {
+    let (width, height) = (first.width, first.height);
+    let (cols, rows) = (width.div_ceil(cell), height.div_ceil(cell));
+    let (mut ra, mut aa) = (Plane::new(cols, rows), Plane::new(cols, rows));
+    let share = 1.0 / (cell * cell) as f32;
+    let (mut across_ra, mut across_aa) = (vec![0.0; width], vec![0.0; width]);
+    for top in (0..height).step_by(cell) {
+        across_ra.fill(0.0);
+        across_aa.fill(0.0);
+        for y in top..(top + cell).min(height) {
+            let rows = [weights.row(y), first.row(y), second.row(y)];
+            add_evidence(rows, share, &mut across_ra, &mut across_aa);
+        }
+        let cells = top / cell * cols..(top / cell + 1) * cols;
+        sum_cells(&across_ra, cell, &mut ra.data[cells.clone()]);
+        sum_cells(&across_aa, cell, &mut aa.data[cells]);
+    }
+    let sigma = sigma / cell as f32;
+    let all = aa.blurred(sigma);
+    let mut gain = Plane::new(cols, rows);
+    for _ in 0..SHARPENINGS {
+        // What the last round left; windows alone would flatten the hills of the field.
+        let mut left = ra.clone();
+        for ((left, g), aa) in left.data.iter_mut().zip(&gain.data).zip(&aa.data) {
+            *left -= g * aa;
+        }
+        let left = left.blurred(sigma);
+        for ((g, left), all) in gain.data.iter_mut().zip(&left.data).zip(&all.data) {
+            *g += left / (all + RIDGE);
+        }
+    }
+    gain
+}
+
 /// What a row says about the gain: residual times brightness, and brightness squared.
 #[multiversion(targets("x86_64+avx2"))]
-fn add_evidence([w, a, b, r]: [&[f32]; 4], share: f32, ra: &mut [f32], aa: &mut [f32]) {
+fn add_evidence([w, a, b]: [&[f32]; 3], share: f32, ra: &mut [f32], aa: &mut [f32]) {
     let n = ra.len();
-    let (w, a, b, r, aa) = (&w[..n], &a[..n], &b[..n], &r[..n], &mut aa[..n]);
+    let (w, a, b, aa) = (&w[..n], &a[..n], &b[..n], &mut aa[..n]);
     for x in 0..n {
         let w = if b[x] < CLIPPED { w[x] * share } else { 0.0 };
-        ra[x] += w * r[x] * a[x];
+        ra[x] += w * (b[x] - a[x]) * a[x];
         aa[x] += w * a[x] * a[x];
     }
 }
@@ -140,16 +159,10 @@ pub(crate) fn lit(row: &[f32], out: &mut [f32]) {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn subtract_from(row: &[f32], out: &mut [f32]) {
-    for (out, v) in out.iter_mut().zip(row) {
-        *out = v - *out;
-    }
-}
-
-#[multiversion(targets("x86_64+avx2"))]
-fn add_square(row: &[f32], out: &mut [f32]) {
-    for (out, v) in out.iter_mut().zip(row) {
-        *out += v * v;
+fn add_squared_distance(a: &[f32], b: &[f32], out: &mut [f32]) {
+    for ((out, a), b) in out.iter_mut().zip(a).zip(b) {
+        let d = b - a;
+        *out += d * d;
     }
 }
 
