@@ -76,21 +76,27 @@ async fn judge_all(out: &Path) -> anyhow::Result<Vec<ShownCase>> {
     Ok(cases)
 }
 
-/// Empties the folder of an earlier demo; anything else is not ours to touch.
+/// Takes away what an earlier demo wrote; anything else is not ours to touch.
 fn make_room(out: &Path) -> anyhow::Result<()> {
     if out.exists() {
         let is_empty = fs::read_dir(out)
             .with_context(|| format!("cannot read {}", out.display()))?
             .next()
             .is_none();
-        let is_ours = fs::read_to_string(out.join(PAGE)).is_ok_and(|page| page.contains(MARK));
+        let is_ours = fs::read_to_string(out.join(PAGE)).is_ok_and(|page| page.starts_with(MARK));
         if !is_empty && !is_ours {
             bail!(
                 "{} is not empty and not from an earlier demo; name another folder with --out",
                 out.display()
             );
         }
-        fs::remove_dir_all(out).with_context(|| format!("cannot replace {}", out.display()))?;
+        // Only what a demo writes: somebody may have put a file of theirs beside it.
+        for folder in [out.join("blobs"), out.join("judgements")] {
+            if folder.is_dir() {
+                fs::remove_dir_all(&folder)
+                    .with_context(|| format!("cannot replace {}", folder.display()))?;
+            }
+        }
     }
     files::create_folder(out)?;
     // From the first moment the folder is known as ours, also if the demo is stopped in the middle.

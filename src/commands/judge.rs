@@ -40,7 +40,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     if args.options.model == Rules::NAME {
         let dim = Style::new().dimmed();
         let note = "the offline judge `rules` is a baseline; ask a model with --model";
-        say(args, &format!("{dim}{note}{dim:#}"))?;
+        say(args, &format!("{dim}{note}{dim:#}"));
     }
     let runtime = super::runtime()?;
     let mut all = Vec::new();
@@ -51,7 +51,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
         let judgements = all.iter().map(printed).collect::<anyhow::Result<Vec<_>>>()?;
         super::print_json(&Printed { judgements, trace: run.path() })?;
     } else {
-        writeln!(anstream::stdout(), "\ntrace: {}", run.path().display())?;
+        say(args, &format!("\ntrace: {}", run.path().display()));
     }
     let failed = all
         .iter()
@@ -99,12 +99,14 @@ fn run_folder(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
 }
 
 /// A line for a person: on stdout, or on stderr where stdout is for a machine.
-fn say(args: &JudgeArgs, text: &str) -> std::io::Result<()> {
-    if args.json {
+///
+/// Where nobody reads any more, the judging goes on: the trace is written all the same.
+fn say(args: &JudgeArgs, text: &str) {
+    let _ = if args.json {
         writeln!(anstream::stderr(), "{text}")
     } else {
         writeln!(anstream::stdout(), "{text}")
-    }
+    };
 }
 
 async fn judge_one(
@@ -117,20 +119,19 @@ async fn judge_one(
 ) -> anyhow::Result<Judged> {
     let criterion: &Criterion = judge.pack().criterion(criterion)?;
     let bold = Style::new().bold().underline();
-    say(args, &format!("\n{bold}{}{bold:#}", criterion.name))?;
+    say(args, &format!("\n{bold}{}{bold:#}", criterion.name));
     let form = criterion.form();
     let transcript = Transcript::new(form, parts, run.blobs());
     let watch = |event: &Event| {
         let lines = transcript.lines(event);
         if !lines.is_empty() {
-            // Where nobody reads any more, the trace is still written.
-            let _ = say(args, lines.trim_end());
+            say(args, lines.trim_end());
         }
     };
     let judged = judge.judge(case, &criterion.id, run, &watch).await?;
     let judgement = &judged.judgement;
     let outcome = judgement.outcome.as_ref().map_or(String::new(), outcome_text);
-    say(args, &format!("{}: {outcome}", criterion.name))?;
+    say(args, &format!("{}: {outcome}", criterion.name));
     let dim = Style::new().dimmed();
     say(
         args,
@@ -141,7 +142,7 @@ async fn judge_one(
             usage_text(judgement.usage),
             judged.digest
         ),
-    )?;
+    );
     Ok(judged)
 }
 

@@ -59,9 +59,10 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 
 /// Prints a value as JSON to stdout.
 fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
-    let mut out = io::stdout().lock();
-    serde_json::to_writer_pretty(&mut out, value).map_err(io::Error::from)?;
-    writeln!(out)?;
+    // In memory first: half an object is worse than none.
+    let mut text = serde_json::to_vec_pretty(value)?;
+    text.push(b'\n');
+    io::stdout().write_all(&text)?;
     Ok(())
 }
 

@@ -119,6 +119,17 @@ pub(super) struct Peer {
 const LONGEST: usize = 500;
 
 impl Peer {
+    /// A reply without our own secrets, should the server repeat them.
+    pub(super) fn without_secrets(&self, body: Vec<u8>) -> Vec<u8> {
+        let secrets = || self.key.iter().chain(&self.base_url.password).map(Secret::expose);
+        let holds = |secret: &str| body.windows(secret.len()).any(|part| part == secret.as_bytes());
+        if !secrets().any(holds) {
+            return body;
+        }
+        let text = String::from_utf8_lossy(&body).into_owned();
+        secrets().fold(text, |text, secret| text.replace(secret, "…")).into_bytes()
+    }
+
     /// `text` from anywhere on one line, without secrets and not too long.
     pub(super) fn clean(&self, text: &str) -> String {
         let secrets = self.key.iter().chain(&self.base_url.password).map(Secret::expose);

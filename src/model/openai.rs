@@ -247,6 +247,9 @@ struct Transport {
     failed: UnboundedSender<FailedAttempt>,
 }
 
+/// More than this is no reply of a model; what comes beyond it is not read.
+const LARGEST_REPLY: usize = 16 << 20;
+
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Service<HttpRequestFactory> for Transport {
@@ -275,9 +278,17 @@ impl Transport {
         let request =
             factory.build().await.map_err(|error| Problem::unsendable(&self.peer, &error))?;
         let transport = |error: reqwest::Error| Problem::transport(&self.peer, &error);
-        let response = self.http.execute(request).await.map_err(transport)?;
+        let mut response = self.http.execute(request).await.map_err(transport)?;
         let (status, headers) = (response.status(), response.headers().clone());
-        let body = response.bytes().await.map_err(transport)?;
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(transport)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > LARGEST_REPLY {
+                return Err(Problem::endless(&self.peer, LARGEST_REPLY));
+            }
+        }
+        // A server may repeat what it was sent; a key must not get into a trace that way.
+        let body = self.peer.without_secrets(body);
         if !status.is_success() {
             return Err(Problem::status(&self.peer, status, &headers, &body));
         }

@@ -93,6 +93,13 @@ impl Problem {
     }
 
     /// From an attempt that got no whole response.
+    /// The server sends more than a reply can be.
+    pub(super) fn endless(peer: &Peer, most: usize) -> Self {
+        let text = format!("{} sent more than {} MiB", peer.base_url.shown, most >> 20);
+        let error = ModelError::Server(format!("{text}; is this a chat server?"));
+        Self { status: None, text, remedy: Remedy::GiveUp(error) }
+    }
+
     pub(super) fn transport(peer: &Peer, error: &reqwest::Error) -> Self {
         let server = &peer.base_url.shown;
         if error.is_timeout() && !error.is_connect() {

@@ -188,3 +188,42 @@ fn completions_and_help_are_there() {
         assert!(help.contains("Example") || help.contains("Commands"), "{command}: {help}");
     }
 }
+
+#[test]
+fn pictures_of_absurd_shapes_are_compared_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let save = |name: &str, width: u32, height: u32, shade: u8| {
+        let pixels = image::RgbImage::from_fn(width, height, |x, y| {
+            image::Rgb([(x * 7) as u8, (y * 13) as u8, shade])
+        });
+        pixels.save(folder.path().join(name)).unwrap();
+    };
+    let shapes = [
+        ("a.png", 6000, 3, 0),
+        ("b.png", 6000, 3, 90),
+        ("c.png", 1, 3000, 9),
+        ("d.png", 1, 1, 5),
+        ("e.png", 64, 48, 7),
+    ];
+    for (name, width, height, shade) in shapes {
+        save(name, width, height, shade);
+    }
+    for (first, ..) in shapes {
+        for (second, ..) in shapes {
+            let output =
+                run(folder.path(), &["tool", "localize_differences", first, second, "--out", "o"]);
+            assert_eq!(output.status.code(), Some(0), "{first} {second}: {}", stderr(&output));
+        }
+    }
+}
+
+#[test]
+fn the_demo_takes_away_nothing_of_the_users() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes.txt");
+    fs::write(&notes, "mine").unwrap();
+    fs::write(folder.path().join("index.html"), "about <!-- deeplook demo -->").unwrap();
+    let output = run(folder.path(), &["demo", "--out", "."]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(notes).unwrap(), "mine");
+}

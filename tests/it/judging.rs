@@ -262,3 +262,16 @@ fn with_masked_targets_the_tools_see_no_target_either() {
     let regions = observed.unwrap()["answer"]["saw"]["data"]["regions"].as_array().unwrap().len();
     assert_eq!(regions, 0, "the edit is under the mask at {target}");
 }
+
+#[test]
+fn a_key_that_the_server_repeats_is_kept_nowhere() {
+    let (folder, _) = pair();
+    let server = Server::start(vec![says_text(&format!("You sent {KEY}. {FLAWLESS}"))]);
+    let output = judge(folder.path(), &server, &[]);
+    assert_eq!(printed(&output)["judgements"][0]["label"], "Flawless Execution");
+    assert!(!stderr(&output).contains(KEY));
+    for path in files(&folder.path().join("run")) {
+        let bytes = fs::read(&path).unwrap();
+        assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{}", path.display());
+    }
+}

@@ -172,7 +172,7 @@ impl fmt::Display for PixelBox {
 
 /// Whole numbers stay whole, others get at most two decimals: short for a model and for a person.
 fn tidy(value: f64) -> serde_json::Number {
-    let rounded = (value * 100.0).round() / 100.0;
+    let rounded = if value.abs() < 1e15 { (value * 100.0).round() / 100.0 } else { value };
     if rounded.fract() == 0.0 && rounded.abs() < 1e15 {
         serde_json::Number::from(rounded as i64)
     } else {

@@ -70,6 +70,6 @@ fn a_request_without_pictures_or_data_is_answered_or_refused() {
     assert_eq!(decide(&request(json!({ "criterion": "beauty" }))), None);
     for (criterion, mode) in [("if", "oracle"), ("if", "plain"), ("vc", "oracle"), ("vc", "tool")] {
         let reply = decide(&request(json!({ "criterion": criterion, "mode": mode }))).unwrap();
-        assert!(reply["content"].as_str().unwrap().contains("<Start Final Answer>"));
+        assert!(reply["refusal"].as_str().unwrap().contains("could not see"), "{reply}");
     }
 }

@@ -116,13 +116,14 @@ pub(crate) fn pyramid(luma: &Plane) -> Vec<Level> {
     let mut sharp = luma.clone();
     let mut scale = 1;
     loop {
-        if sharp.width.max(sharp.height) >= 2 * COARSEST && levels.len() < 5 && scale == 1 {
-            // The frame itself takes no part: half its size tells the same.
-        } else {
+        let halves =
+            sharp.width.max(sharp.height) >= 2 * COARSEST && sharp.width.min(sharp.height) >= 8;
+        // Where it can be halved, the frame itself takes no part: half its size tells the same.
+        if scale > 1 || !halves {
             let extent = (luma.width as f64 / scale as f64, luma.height as f64 / scale as f64);
             levels.push(Level { plane: sharp.blurred(LEVEL_BLUR), scale, extent });
         }
-        if sharp.width.max(sharp.height) < 2 * COARSEST || sharp.width.min(sharp.height) < 8 {
+        if !halves {
             return levels;
         }
         sharp = sharp.halved();
