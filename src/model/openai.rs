@@ -1,7 +1,7 @@
 //! Any server that speaks OpenAI's chat completions.
 //!
 //! The client library brings the connection and its settings. What it sends and reads is our own
-//! ([`super::wire`], [`super::reply`]), and so are the retries under it ([`super::retry`]).
+//! ([`super::wire`], `reply`), and so are the retries under it (`retry`).
 
 use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
