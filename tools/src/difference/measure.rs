@@ -42,11 +42,12 @@ pub(crate) fn measure(
     second: &[Plane; 3],
     mask: &Plane,
     radiometry: &Radiometry,
+    moved: bool,
     settings: &Settings,
 ) -> Measure {
     let (raw, luma) = compared(first, second, mask, radiometry, settings);
     let texture = textured(&luma[0], &luma[1]);
-    let noise = NoiseCurve::of(&raw, &texture, mask, settings);
+    let noise = NoiseCurve::of(&raw, &texture, mask, moved, settings);
     let (difference, z) = pooled(&raw, &texture, &noise, settings.pooling);
     Measure { difference, z, noise: noise.table.first().copied().unwrap_or(0.0), luma }
 }
@@ -250,7 +251,13 @@ struct NoiseCurve {
 }
 
 impl NoiseCurve {
-    fn of(difference: &Plane, texture: &Plane, mask: &Plane, settings: &Settings) -> Self {
+    fn of(
+        difference: &Plane,
+        texture: &Plane,
+        mask: &Plane,
+        moved: bool,
+        settings: &Settings,
+    ) -> Self {
         let step = (texture.height / NOISE_ROWS).max(1);
         let rows: Vec<usize> = (0..texture.height).step_by(step).collect();
         let parts: Vec<Histogram> = rows
@@ -313,7 +320,15 @@ impl NoiseCurve {
             .map(|i| interpolated(&points, i as f32 / PER_LEVEL, settings.noise_slope))
             .collect();
         let least = settings.least_noise * settings.least_noise;
-        let inverse = table.iter().map(|n| 1.0 / (least + n * n).sqrt()).collect();
+        let slope = if moved { settings.misplacement } else { 0.0 } / PER_LEVEL;
+        let inverse = table
+            .iter()
+            .enumerate()
+            .map(|(i, n)| {
+                let misplaced = slope * i as f32;
+                1.0 / (least + n * n + misplaced * misplaced).sqrt()
+            })
+            .collect();
         Self { table, inverse }
     }
 

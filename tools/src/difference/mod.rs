@@ -122,7 +122,7 @@ fn compare_in_pool(
     let warped = warp(edited, &found.affine, &flow, settings.border);
     let (rgb, mask) = (&warped.rgb, &warped.mask);
     let radiometry = Radiometry::estimate(&source.rgb, rgb, mask, settings);
-    let measure = measure::measure(&source.rgb, rgb, mask, &radiometry, settings);
+    let measure = measure::measure(&source.rgb, rgb, mask, &radiometry, warped.moved, settings);
     let found = regions::find(&measure, settings);
 
     let scale = f64::from(first.size().long_side()) / f64::from(size.long_side());

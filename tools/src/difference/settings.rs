@@ -21,6 +21,9 @@ pub struct Settings {
     pub noise_slope: f32,
     /// The most noise on flat ground.
     pub noise_cap: f32,
+    /// How well the frames can be registered at best, in their pixels, where the picture moved: an
+    /// edge differs by its slope times this.
+    pub misplacement: f32,
     /// σ over which `z` and the difference are pooled, in pixels of the frame.
     pub pooling: f32,
     /// A region holds pixels above this `z` …
@@ -55,6 +58,7 @@ impl Default for Settings {
             noise_reach: 1.2,
             noise_slope: 0.5,
             noise_cap: 5.0,
+            misplacement: 0.1,
             pooling: 1.2,
             region_z: 3.0,
             region_difference: 5.0,

@@ -11,7 +11,10 @@ const SCALES: [f32; 3] = [24.0, 8.0, 8.0];
 const SHARPENINGS: usize = 3;
 /// Brightness squared that counts as evidence of no relighting: dark places tell little.
 const RIDGE: f32 = 30.0;
-/// Values from here on are clipped and tell nothing.
+/// Evidence that is not heard, because its residual is large or it is clipped, counts this much for
+/// no relighting: where nearly everything is an edit, the rest must not decide.
+const UNHEARD: f32 = 0.02;
+/// Values from here on may be clipped and tell nothing.
 const CLIPPED: f32 = 250.0;
 
 /// A field of gains, one value per square cell of pixels.
@@ -39,6 +42,8 @@ impl Relighting {
         let (cols, rows) = (width.div_ceil(cell), height.div_ceil(cell));
         let channels = first.len();
         let mut gain = vec![Plane::new(cols, rows); channels];
+        let everything: Vec<Plane> =
+            first.par_iter().map(|plane| evidence([plane, plane], mask, cell).1).collect();
         let mut weights = Plane::unset(width, height);
         for scale in SCALES {
             let soft = 1.0 / (channels as f32 * scale * scale);
@@ -57,7 +62,7 @@ impl Relighting {
             });
             gain = (0..channels)
                 .into_par_iter()
-                .map(|c| fit(&first[c], &second[c], &weights, cell, sigma))
+                .map(|c| fit([&first[c], &second[c]], &weights, &everything[c], cell, sigma))
                 .collect();
         }
         Self { gain, cell }
@@ -96,8 +101,8 @@ impl Relighting {
     }
 }
 
-/// The gain of one channel, with weights that are known.
-fn fit(first: &Plane, second: &Plane, weights: &Plane, cell: usize, sigma: f32) -> Plane {
+/// What each cell says about the gain: residual times brightness, and brightness squared.
+fn evidence([first, second]: [&Plane; 2], weights: &Plane, cell: usize) -> (Plane, Plane) {
     let (width, height) = (first.width, first.height);
     let (cols, rows) = (width.div_ceil(cell), height.div_ceil(cell));
     let (mut ra, mut aa) = (Plane::new(cols, rows), Plane::new(cols, rows));
@@ -114,9 +119,24 @@ fn fit(first: &Plane, second: &Plane, weights: &Plane, cell: usize, sigma: f32) 
         sum_cells(&across_ra, cell, &mut ra.data[cells.clone()]);
         sum_cells(&across_aa, cell, &mut aa.data[cells]);
     }
+    (ra, aa)
+}
+
+/// The gain of one channel, with weights that are known.
+///
+/// `everything` is the evidence that there would be if all pixels were heard.
+fn fit(
+    [first, second]: [&Plane; 2],
+    weights: &Plane,
+    everything: &Plane,
+    cell: usize,
+    sigma: f32,
+) -> Plane {
+    let (ra, aa) = evidence([first, second], weights, cell);
     let sigma = sigma / cell as f32;
-    let all = aa.blurred(sigma);
-    let mut gain = Plane::new(cols, rows);
+    let heard = aa.blurred(sigma);
+    let all = everything.blurred(sigma);
+    let mut gain = Plane::new(ra.width, ra.height);
     for _ in 0..SHARPENINGS {
         // What the last round left; windows alone would flatten the hills of the field.
         let mut left = ra.clone();
@@ -124,20 +144,22 @@ fn fit(first: &Plane, second: &Plane, weights: &Plane, cell: usize, sigma: f32) 
             *left -= g * aa;
         }
         let left = left.blurred(sigma);
-        for ((g, left), all) in gain.data.iter_mut().zip(&left.data).zip(&all.data) {
-            *g += left / (all + RIDGE);
+        let evidence = heard.data.iter().zip(&all.data);
+        for ((g, left), (heard, all)) in gain.data.iter_mut().zip(&left.data).zip(evidence) {
+            *g += left / (heard + UNHEARD * all + RIDGE);
         }
     }
     gain
 }
 
-/// What a row says about the gain: residual times brightness, and brightness squared.
+/// The same for a row.
 #[multiversion(targets("x86_64+avx2"))]
 fn add_evidence([w, a, b]: [&[f32]; 3], share: f32, ra: &mut [f32], aa: &mut [f32]) {
     let n = ra.len();
     let (w, a, b, aa) = (&w[..n], &a[..n], &b[..n], &mut aa[..n]);
     for x in 0..n {
-        let w = if b[x] < CLIPPED { w[x] * share } else { 0.0 };
+        let clipped = (b[x] >= CLIPPED) & (b[x] > a[x]);
+        let w = if clipped { 0.0 } else { w[x] * share };
         ra[x] += w * (b[x] - a[x]) * a[x];
         aa[x] += w * a[x] * a[x];
     }

@@ -17,6 +17,8 @@ pub(crate) struct Warped {
     pub(crate) rgb: [Plane; 3],
     /// 1 where the second frame shows the place, else 0; without a border where anything moved.
     pub(crate) mask: Plane,
+    /// Whether anything moved.
+    pub(crate) moved: bool,
 }
 
 /// Looks the second frame up, once, by Catmull–Rom interpolation. Where anything moved, `border`
@@ -26,7 +28,7 @@ pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow, border: usize) -
     let mut mask = Plane::unset(width, height);
     if affine.reach(width, height) + f64::from(flow.reach()) < NO_MOVE {
         mask.data.fill(1.0);
-        return Warped { rgb: second.rgb, mask };
+        return Warped { rgb: second.rgb, mask, moved: false };
     }
     let [mut r, mut g, mut b] = [(); 3].map(|()| Plane::unset(width, height));
     let pixels = interleaved(&second.rgb);
@@ -61,7 +63,7 @@ pub(crate) fn warp(second: Frame, affine: &Affine, flow: &Flow, border: usize) -
             }
         }
     });
-    Warped { rgb: [r, g, b], mask }
+    Warped { rgb: [r, g, b], mask, moved: true }
 }
 
 /// The three planes pixel by pixel, in fours, so that a lookup touches one place.
