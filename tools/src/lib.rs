@@ -15,6 +15,7 @@
 
 pub mod coords;
 pub mod difference;
+pub mod onnx;
 pub mod picture;
 pub mod registration;
 pub mod scene;
