@@ -225,8 +225,11 @@ impl<M: ChatModel> Judge<M> {
             blob: input.hash().clone(),
             size: input.picture().size(),
         };
-        let part =
-            |brief: &Brief| PartRecord { name: brief.name.clone(), boxes: brief.boxes.clone() };
+        let part = |brief: &Brief| PartRecord {
+            name: brief.name.clone(),
+            boxes: brief.boxes.clone(),
+            crop: brief.crop,
+        };
         let files = self.pack.files().map(|(name, bytes)| (name.to_owned(), Hash::of(bytes)));
         Manifest {
             format: FORMAT,

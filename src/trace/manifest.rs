@@ -94,6 +94,8 @@ pub struct PartRecord {
     pub name: String,
     /// The boxes it is about, in pixels of the source.
     pub boxes: Vec<PixelBox>,
+    /// What its crops show, in pixels of the source; absent where pictures are shown whole.
+    pub crop: Option<PixelBox>,
 }
 
 /// Who judged.
