@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::deliberation::Limits;
 use crate::hash::Hash;
 use crate::message::Dialect;
+use crate::model::Price;
 use crate::prompt::Mode;
 
 /// The version of the format that this program writes.
@@ -113,6 +114,8 @@ pub struct ModelRecord {
     pub dialect: Dialect,
     /// How it writes boxes.
     pub boxes: BoxConvention,
+    /// What its tokens cost; absent where that is not known.
+    pub price: Option<Price>,
 }
 
 /// The prompts.

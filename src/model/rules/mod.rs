@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::instruction::{Action, Wish};
 use self::look::{Sight, sight};
-use super::{ChatModel, FailedAttempt, ModelError};
+use super::{ChatModel, FailedAttempt, ModelError, Price};
 use crate::message::{
     Dialect, Message, Observation, Part, Reply, Request, SentPicture, ToolChoice, Usage,
 };
@@ -61,6 +61,7 @@ impl Rules {
             params: BTreeMap::new(),
             dialect,
             boxes: BoxConvention::PIXELS,
+            price: Some(Price::FREE),
         }
     }
 }

@@ -37,6 +37,7 @@ fn label(judge: &Judge<Rules>, drawn: &DrawnCase, editor: Editor, criterion: &st
     let part = judgement.deciding_part().unwrap();
     assert!(part.reasoning.as_ref().unwrap().contains("offline judge, a baseline"));
     assert_eq!(part.unknown_evidence, Vec::<String>::new());
+    assert_eq!(judgement.cost, Some(0.0));
     judgement.label().unwrap().to_owned()
 }
 
