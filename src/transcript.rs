@@ -158,7 +158,7 @@ pub(crate) fn usage_text(usage: Usage) -> String {
 /// A cost in words; what is not known is not 0.
 pub(crate) fn cost_text(cost: Option<f64>) -> String {
     match cost {
-        None => "cost unknown (tell prices with --prices)".to_owned(),
+        None => "cost unknown".to_owned(),
         Some(0.0) => "no cost".to_owned(),
         Some(cost) if cost < 0.0001 => "under $0.0001".to_owned(),
         Some(cost) => format!("${cost:.4}"),

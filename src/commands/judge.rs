@@ -29,6 +29,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let resolved = config::resolve(&args.options)?;
     let criteria = chosen(&resolved.pack, &args.criterion)?;
     let case = case(&args.source, &args.edited, &args.facts)?;
+    let priced = resolved.record.price.is_some();
     let judge = Judge::new(
         resolved.model,
         resolved.record,
@@ -55,7 +56,11 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let judgements = || all.iter().map(|one| &one.judged.judgement);
     let usage = judgements().fold(Usage::default(), |sum, one| sum.plus(one.usage));
     let cost = judgements().map(|one| one.cost).sum::<Option<f64>>();
-    summarise(args, &all, &format!("{}, {}", usage_text(usage), cost_text(cost)), &run);
+    let mut spent = format!("{}, {}", usage_text(usage), cost_text(cost));
+    if !priced {
+        spent.push_str(&format!(": tell what {} costs with --prices FILE", args.options.model));
+    }
+    summarise(args, &all, &spent, &run);
     if args.json {
         let judgements = all.iter().map(printed).collect();
         super::print_json(&Printed { judgements, usage, cost, trace: run.path() })?;

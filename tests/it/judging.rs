@@ -331,7 +331,19 @@ fn what_it_cost_follows_from_tokens_and_prices_or_is_unknown() {
 
     let output = judge(folder.path(), &server, &[]);
     assert_eq!(printed(&output)["judgements"][0]["cost"], Value::Null);
-    assert!(stderr(&output).contains("cost unknown"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("--prices FILE"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_budget_of_tokens_that_is_used_up_is_a_failure() {
+    let (folder, _) = pair();
+    let server = Server::start(vec![says_text("Let me see.")]);
+    let output = judge(folder.path(), &server, &["--token-budget", "20"]);
+    assert_eq!(output.status.code(), Some(2));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reason = object["judgements"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("20 tokens"), "{reason}");
+    assert_eq!(server.arrived().len(), 2);
 }
 
 #[test]
