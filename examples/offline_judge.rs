@@ -2,7 +2,7 @@
 //!
 //! `cargo run --release --example offline_judge -- --seed 101 --cases 14 --mode oracle`
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
@@ -12,9 +12,9 @@ use deeplook::dataset::draw;
 use deeplook::judge::{Judge, JudgeSettings};
 use deeplook::message::Dialect;
 use deeplook::model::Rules;
-use deeplook::prompt::{Mode, Pack};
-use deeplook::tools::{BoxConvention, Toolbox};
-use deeplook::trace::{ModelRecord, RunFolder};
+use deeplook::prompt::{self, Mode, Pack};
+use deeplook::tools::Toolbox;
+use deeplook::trace::RunFolder;
 use serde_json::Value;
 
 #[derive(Parser)]
@@ -54,16 +54,8 @@ type Offline = Judge<Rules>;
 
 fn main() -> anyhow::Result<()> {
     let args = Args::parse();
-    let record = ModelRecord {
-        id: "rules".to_owned(),
-        base_url: None,
-        profile: Value::Null,
-        params: BTreeMap::new(),
-        dialect: Dialect::Native,
-        boxes: BoxConvention::PIXELS,
-    };
     let settings = JudgeSettings { mode: args.mode, ..JudgeSettings::default() };
-    let pack = Pack::embedded("dlebench/v1")?;
+    let (record, pack) = (Rules::record(Dialect::Native), Pack::embedded(prompt::DEFAULT)?);
     let judge = Judge::new(Rules::default(), record, pack, Toolbox::standard(), settings);
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build()?;
     let judged: Vec<Judged> = if let Some(folder) = &args.photographs {
@@ -186,9 +178,9 @@ fn report(judged: &[Judged]) {
             continue;
         }
         println!("\n== {criterion}: {}", score(&own));
-        table(&own, |one| one.group.clone());
-        table(&own, |one| one.kind.clone());
         confusion(&own);
+        by(&own, |one| one.group.clone());
+        by(&own, |one| one.kind.clone());
     }
     println!("\nboth: {}", score(&judged.iter().collect::<Vec<_>>()));
 }
@@ -199,30 +191,30 @@ fn score(judged: &[&Judged]) -> String {
     format!("{right}/{} = {percent:.1} %", judged.len())
 }
 
-fn table(judged: &[&Judged], key: impl Fn(&Judged) -> String) {
+/// A matrix for each editor or type.
+fn by(judged: &[&Judged], key: impl Fn(&Judged) -> String) {
     let mut groups: BTreeMap<String, Vec<&Judged>> = BTreeMap::new();
     for one in judged {
         groups.entry(key(one)).or_default().push(one);
     }
     for (name, group) in &groups {
-        println!("  {name:<16} {}", score(group));
+        println!("\n{name}: {}", score(group));
+        confusion(group);
     }
-    println!();
 }
 
 fn confusion(judged: &[&Judged]) {
-    let mut labels: Vec<&str> =
-        judged.iter().flat_map(|one| [one.truth, one.label.as_str()]).collect();
-    labels.sort_unstable();
-    labels.dedup();
+    let sorted = |labels: BTreeSet<&str>| labels.into_iter().map(str::to_owned).collect::<Vec<_>>();
+    let truths = sorted(judged.iter().map(|one| one.truth).collect());
+    let labels = sorted(judged.iter().map(|one| one.label.as_str()).collect());
     let short = |label: &str| label.chars().take(12).collect::<String>();
     print!("  {:<22}", "truth \\ judge");
     labels.iter().for_each(|label| print!("{:>14}", short(label)));
     println!();
-    for truth in &labels {
+    for truth in &truths {
         print!("  {truth:<22}");
         for label in &labels {
-            let count = judged.iter().filter(|o| o.truth == *truth && o.label == *label).count();
+            let count = judged.iter().filter(|o| o.truth == truth && o.label == *label).count();
             print!("{count:>14}");
         }
         println!();

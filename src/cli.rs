@@ -124,6 +124,15 @@ pub(crate) struct JudgeOptions {
     /// The most turns; in the last one the judge must answer.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
     pub max_turns: u32,
+    /// The most tool calls over all turns.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub max_calls: u32,
+    /// The most tokens that a question and all its turns may use; beyond them it has failed.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub token_budget: Option<u64>,
+    /// Prices of models in a file of your own, which replace the built-in ones.
+    #[arg(long, value_name = "FILE")]
+    pub prices: Option<PathBuf>,
     /// A prompt pack of your own.
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,

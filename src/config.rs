@@ -13,7 +13,7 @@ use crate::cli::JudgeOptions;
 use crate::deliberation::Limits;
 use crate::judge::JudgeSettings;
 use crate::message::Dialect;
-use crate::model::{AnyModel, OpenAi, OpenAiSettings, Profile, Rules};
+use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Rules};
 use crate::prompt::{self, Pack};
 use crate::protocol::Targets;
 use crate::sending::Preparation;
@@ -37,7 +37,12 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
     let mut settings = JudgeSettings {
         mode: options.mode,
         targets: if options.per_target { Targets::Literal } else { Targets::Sensible },
-        limits: Limits { turns: options.max_turns, ..Limits::default() },
+        limits: Limits {
+            turns: options.max_turns,
+            tool_calls: options.max_calls,
+            tokens: options.token_budget,
+            ..Limits::default()
+        },
         ..JudgeSettings::default()
     };
     if options.model == Rules::NAME {
@@ -46,13 +51,19 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
             || !options.params.is_empty()
         {
             bail!(
-                "--base-url, --profile and --param are for a server; name its model with --model"
+                "--base-url, --profile and --param are for a server, and the offline judge `{}` asks none: \
+                 name the server's model with --model, or drop them",
+                Rules::NAME
             );
         }
         let record = Rules::record(options.dialect.unwrap_or(Dialect::Native));
         return Ok(Resolved { model: AnyModel::Rules(Rules::default()), record, pack, settings });
     }
 
+    let mut prices = Prices::built_in();
+    if let Some(file) = &options.prices {
+        prices = prices.replaced_by(Prices::load(file)?);
+    }
     let base_url = options
         .base_url_flag
         .clone()
@@ -73,6 +84,7 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
         params: params(&options.params)?,
         dialect: profile.dialect,
         boxes: profile.boxes,
+        price: None,
     };
     let model = OpenAi::new(OpenAiSettings {
         base_url,
@@ -80,6 +92,7 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
         timeout: Duration::from_secs(options.timeout),
         ..OpenAiSettings::new(options.model.clone(), profile)
     })?;
+    record.price = prices.of(&record.id, model.base_url()).cloned();
     record.base_url = Some(model.base_url().to_owned());
     Ok(Resolved { model: AnyModel::OpenAi(Box::new(model)), record, pack, settings })
 }

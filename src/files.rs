@@ -12,6 +12,17 @@ pub(crate) fn create_folder(path: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(path).with_context(|| format!("cannot create the folder {}", path.display()))
 }
 
+/// The text of a file of settings; the error says what is wrong with it.
+pub(crate) fn read_small_text(path: &Path) -> Result<String, String> {
+    const LARGEST: u64 = 1 << 20;
+    let meta = fs::metadata(path).map_err(|error| error.to_string())?;
+    // A device or a pipe may never end.
+    if !meta.is_file() || meta.len() > LARGEST {
+        return Err("it is not a small ordinary file".to_owned());
+    }
+    fs::read_to_string(path).map_err(|error| error.to_string())
+}
+
 /// Writes a whole file beside its place and then moves it there.
 pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> {
     replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))

@@ -35,6 +35,7 @@
 //! | judge with a server | [`model::OpenAi`], [`judge::JudgeSettings`] |
 //! | change what the model is told | [`prompt::Pack`] |
 //! | look with your own eyes | [`tools::Toolbox`], [`tools::difference::compare`] |
+//! | know what it cost | [`model::Prices`], [`trace::Judgement::cost`] |
 //! | read what happened | [`trace::Bundle`], [`trace::reduce`] |
 //! | try without data | [`dataset::draw`] |
 

@@ -3,8 +3,6 @@
 use std::sync::Arc;
 
 use deeplook_tools::Picture;
-use image::ExtendedColorType;
-use image::codecs::jpeg::JpegEncoder;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::Hash;
@@ -58,13 +56,9 @@ impl Preparation {
                 return (MediaType::Png, png);
             }
         }
-        let mut bytes = Vec::new();
-        let mut encoder = JpegEncoder::new_with_quality(&mut bytes, self.jpeg_quality);
-        let (width, height) = picture.rgb().dimensions();
-        match encoder.encode(picture.rgb().as_raw(), width, height, ExtendedColorType::Rgb8) {
-            Ok(()) => (MediaType::Jpeg, bytes),
-            // JPEG has a limit of 65,535 pixels a side; PNG has not.
-            Err(_) => (MediaType::Png, picture.to_png()),
+        match picture.to_jpeg(self.jpeg_quality) {
+            Some(jpeg) => (MediaType::Jpeg, jpeg),
+            None => (MediaType::Png, picture.to_png()),
         }
     }
 }

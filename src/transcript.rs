@@ -155,6 +155,16 @@ pub(crate) fn usage_text(usage: Usage) -> String {
     }
 }
 
+/// A cost in words; what is not known is not 0.
+pub(crate) fn cost_text(cost: Option<f64>) -> String {
+    match cost {
+        None => "cost unknown".to_owned(),
+        Some(0.0) => "no cost".to_owned(),
+        Some(cost) if cost < 0.0001 => "under $0.0001".to_owned(),
+        Some(cost) => format!("${cost:.4}"),
+    }
+}
+
 /// A named block of text, wrapped and indented. Control characters of untrusted text are dropped.
 fn indented(name: &str, text: &str) -> String {
     let dim = Style::new().dimmed();

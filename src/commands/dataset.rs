@@ -9,7 +9,9 @@ use crate::dataset::draw;
 pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
     match command {
         DatasetCommand::Make { out, cases, seed } => {
-            let made = draw::make(out, *cases, *seed)?;
+            let bar = super::progress("drawing", *cases)?;
+            let made = draw::make(out, *cases, *seed, &|| bar.inc(1))?;
+            bar.finish_and_clear();
             writeln!(
                 anstream::stdout(),
                 "drew {} cases with {} edits and {} labels:\n  {}\n  {}",

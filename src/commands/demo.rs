@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use deeplook_tools::Picture;
-use indicatif::{ProgressBar, ProgressStyle};
 use minijinja::value::Serde;
 use serde::Serialize;
 use tokio::sync::Semaphore;
@@ -56,8 +55,7 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
 
 /// Judges all cases, a few at a time.
 async fn judge_all(out: &Path) -> anyhow::Result<Vec<ShownCase>> {
-    let bar = ProgressBar::new(CASES as u64).with_message("drawing and judging");
-    bar.set_style(ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?);
+    let bar = super::progress("drawing and judging", CASES)?;
     let judge = Arc::new(Judge::offline()?);
     let room = Arc::new(Semaphore::new(AT_A_TIME));
     let mut tasks = JoinSet::new();

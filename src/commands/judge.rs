@@ -14,18 +14,22 @@ use serde::Serialize;
 use crate::case::{EditCase, InputPicture};
 use crate::cli::{CaseFacts, JudgeArgs};
 use crate::config;
-use crate::judge::{Judge, Judged};
+use crate::hash::Hash;
+use crate::judge::{Judge, Judged, Prepared};
 use crate::message::Usage;
 use crate::model::{AnyModel, Rules};
-use crate::prompt::Criterion;
-use crate::trace::{Bundle, Event, PartJudgement, RunFolder, ToolAnswer, What};
-use crate::transcript::{Transcript, outcome_text, usage_text};
+use crate::trace::{Bundle, Event, Judgement, PartJudgement, RunFolder, What};
+use crate::transcript::{Transcript, cost_text, outcome_text, usage_text};
 use crate::verdict::Outcome;
+
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
 
 pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let resolved = config::resolve(&args.options)?;
     let criteria = chosen(&resolved.pack, &args.criterion)?;
     let case = case(&args.source, &args.edited, &args.facts)?;
+    let priced = resolved.record.price.is_some();
     let judge = Judge::new(
         resolved.model,
         resolved.record,
@@ -34,29 +38,44 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
         resolved.settings,
     );
     // A case that does not fit the mode is an error before anything is said or written.
-    let parts: Result<Vec<_>, _> = criteria.iter().map(|id| judge.part_names(&case, id)).collect();
-    let parts = parts?;
+    let prepare = |id: &String| judge.prepare(&case, id);
+    let prepared = criteria.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
     let run = RunFolder::new(run_folder(args.trace.as_deref())?);
     if args.options.model == Rules::NAME {
-        let dim = Style::new().dimmed();
         let note = "the offline judge `rules` is a baseline; ask a model with --model";
-        say(args, &format!("{dim}{note}{dim:#}"));
+        say(args, &format!("{DIM}{note}{DIM:#}"));
     }
     let runtime = super::runtime()?;
     let mut all = Vec::new();
-    for (id, parts) in criteria.iter().zip(parts) {
-        all.push(runtime.block_on(judge_one(args, &judge, &case, id, parts, &run))?);
+    for prepared in prepared {
+        let name = prepared.criterion().name.clone();
+        let judged = runtime.block_on(judge_one(args, prepared, &run))?;
+        let pictures = evidence_pictures(&judged)?;
+        all.push(Named { name, judged, pictures });
     }
+    let judgements = || all.iter().map(|one| &one.judged.judgement);
+    let usage = judgements().fold(Usage::default(), |sum, one| sum.plus(one.usage));
+    let cost = judgements().map(|one| one.cost).sum::<Option<f64>>();
+    let mut spent = format!("{}, {}", usage_text(usage), cost_text(cost));
+    if !priced {
+        spent.push_str(&format!(": tell what {} costs with --prices FILE", args.options.model));
+    }
+    summarise(args, &all, &spent, &run);
     if args.json {
-        let judgements = all.iter().map(printed).collect::<anyhow::Result<Vec<_>>>()?;
-        super::print_json(&Printed { judgements, trace: run.path() })?;
-    } else {
-        say(args, &format!("\ntrace: {}", run.path().display()));
+        let judgements = all.iter().map(printed).collect();
+        super::print_json(&Printed { judgements, usage, cost, trace: run.path() })?;
     }
-    let failed = all
-        .iter()
-        .any(|judged| matches!(judged.judgement.outcome, Some(Outcome::Failed { .. }) | None));
+    let failed = judgements().any(|one| matches!(one.outcome, Some(Outcome::Failed { .. }) | None));
     Ok(if failed { ExitCode::from(2) } else { ExitCode::SUCCESS })
+}
+
+/// A judgement with what a person wants to see of it.
+struct Named {
+    /// The criterion in words.
+    name: String,
+    judged: Judged,
+    /// What it rests on, and where that is.
+    pictures: BTreeMap<String, PathBuf>,
 }
 
 /// The ids of the criteria to judge by.
@@ -111,135 +130,149 @@ fn say(args: &JudgeArgs, text: &str) {
 
 async fn judge_one(
     args: &JudgeArgs,
-    judge: &Judge<AnyModel>,
-    case: &EditCase,
-    criterion: &str,
-    parts: Vec<String>,
+    prepared: Prepared<'_, AnyModel>,
     run: &RunFolder,
 ) -> anyhow::Result<Judged> {
-    let criterion: &Criterion = judge.pack().criterion(criterion)?;
-    let bold = Style::new().bold().underline();
-    say(args, &format!("\n{bold}{}{bold:#}", criterion.name));
-    let form = criterion.form();
-    let transcript = Transcript::new(form, parts, run.blobs());
+    let criterion = prepared.criterion();
+    let title = BOLD.underline();
+    say(args, &format!("\n{title}{}{title:#}", criterion.name));
+    let parts = prepared.part_names().map(str::to_owned).collect();
+    let transcript = Transcript::new(criterion.form(), parts, run.blobs());
     let watch = |event: &Event| {
         let lines = transcript.lines(event);
         if !lines.is_empty() {
             say(args, lines.trim_end());
         }
     };
-    let judged = judge.judge(case, &criterion.id, run, &watch).await?;
-    let judgement = &judged.judgement;
-    let outcome = judgement.outcome.as_ref().map_or(String::new(), outcome_text);
-    say(args, &format!("{}: {outcome}", criterion.name));
-    let dim = Style::new().dimmed();
-    say(
-        args,
-        &format!(
-            "{dim}{} turns, {} tool calls, {}; digest {}{dim:#}",
-            judgement.turns,
-            judgement.tool_calls,
-            usage_text(judgement.usage),
-            judged.digest
-        ),
-    );
+    let judged = prepared.judge(run, &watch).await?;
+    let Judgement { turns, tool_calls, usage, cost, .. } = judged.judgement;
+    let spent = format!("{}, {}", usage_text(usage), cost_text(cost));
+    let (turns, looks) = (counted(turns, "turn"), counted(tool_calls, "look"));
+    say(args, &format!("{DIM}{turns}, {looks}, {spent}{DIM:#}"));
     Ok(judged)
+}
+
+fn counted(number: u32, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
+}
+
+/// The answers once more, where nothing scrolls them away.
+fn summarise(args: &JudgeArgs, all: &[Named], spent: &str, run: &RunFolder) {
+    let mut text = String::new();
+    for Named { name, judged, pictures } in all {
+        let outcome = judged.judgement.outcome.as_ref();
+        let outcome = outcome.map_or("interrupted".to_owned(), outcome_text);
+        text.push_str(&format!("\n{BOLD}{name}{BOLD:#}: {outcome}\n"));
+        for (picture, path) in pictures {
+            text.push_str(&format!("  {picture}: {}\n", path.display()));
+        }
+        text.push_str(&format!("  {DIM}digest {}{DIM:#}\n", judged.digest));
+    }
+    say(args, &format!("{text}\n{spent}\ntrace: {}", run.path().display()));
 }
 
 /// What `--json` prints.
 #[derive(Serialize)]
 struct Printed<'a> {
-    judgements: Vec<PrintedJudgement>,
+    judgements: Vec<PrintedJudgement<'a>>,
+    usage: Usage,
+    cost: Option<f64>,
     trace: &'a Path,
 }
 
 #[derive(Serialize)]
-struct PrintedJudgement {
-    criterion: String,
-    outcome: Option<&'static str>,
-    label: Option<String>,
-    score: Option<f64>,
-    reason: Option<String>,
-    reasoning: Option<String>,
-    evidence: Vec<String>,
-    evidence_pictures: BTreeMap<String, PathBuf>,
-    unknown_evidence: Vec<String>,
-    targets: Vec<PrintedTarget>,
+struct PrintedJudgement<'a> {
+    criterion: &'a str,
+    #[serde(flatten)]
+    ending: PrintedEnding<'a>,
+    evidence_pictures: &'a BTreeMap<String, PathBuf>,
+    unknown_evidence: &'a [String],
+    targets: Vec<PrintedTarget<'a>>,
     turns: u32,
     tool_calls: u32,
     usage: Usage,
-    trace: PathBuf,
-    digest: String,
+    cost: Option<f64>,
+    trace: &'a Path,
+    digest: &'a Hash,
 }
 
 #[derive(Serialize)]
-struct PrintedTarget {
-    name: String,
-    outcome: Option<&'static str>,
-    label: Option<String>,
-    score: Option<f64>,
-    reason: Option<String>,
-    reasoning: Option<String>,
-    evidence: Vec<String>,
+struct PrintedTarget<'a> {
+    name: &'a str,
+    #[serde(flatten)]
+    ending: PrintedEnding<'a>,
 }
 
-fn printed(judged: &Judged) -> anyhow::Result<PrintedJudgement> {
-    let judgement = &judged.judgement;
-    let outcome = judgement.outcome.as_ref();
-    let deciding = judgement.deciding_part();
-    let evidence = deciding.map(|part| part.evidence.clone()).unwrap_or_default();
-    Ok(PrintedJudgement {
-        criterion: judgement.criterion.clone(),
+/// How a judgement or a part of it ended, and why.
+#[derive(Serialize)]
+struct PrintedEnding<'a> {
+    outcome: Option<&'static str>,
+    label: Option<&'a str>,
+    score: Option<f64>,
+    reason: Option<&'a str>,
+    reasoning: Option<&'a str>,
+    evidence: &'a [String],
+}
+
+/// The outcome, with the thought and the evidence of the part that decided it.
+fn ending<'a>(
+    outcome: Option<&'a Outcome>,
+    deciding: Option<&'a PartJudgement>,
+) -> PrintedEnding<'a> {
+    PrintedEnding {
         outcome: outcome.map(Outcome::name),
-        label: outcome.and_then(Outcome::label).map(str::to_owned),
+        label: outcome.and_then(Outcome::label),
         score: outcome.and_then(Outcome::score),
-        reason: outcome.and_then(Outcome::reason).map(str::to_owned),
-        reasoning: deciding.and_then(|part| part.reasoning.clone()),
-        evidence_pictures: match judgement.parts.iter().position(|p| Some(p) == deciding) {
-            Some(part) => pictures(judged, part, &evidence)?,
-            None => BTreeMap::new(),
-        },
-        evidence,
-        unknown_evidence: deciding.map(|part| part.unknown_evidence.clone()).unwrap_or_default(),
-        targets: judgement.parts.iter().map(printed_target).collect(),
+        reason: outcome.and_then(Outcome::reason),
+        reasoning: deciding.and_then(|part| part.reasoning.as_deref()),
+        evidence: deciding.map_or(&[], |part| &part.evidence),
+    }
+}
+
+fn printed(one: &Named) -> PrintedJudgement<'_> {
+    let judgement = &one.judged.judgement;
+    let deciding = judgement.deciding_part();
+    PrintedJudgement {
+        criterion: &judgement.criterion,
+        ending: ending(judgement.outcome.as_ref(), deciding),
+        evidence_pictures: &one.pictures,
+        unknown_evidence: deciding.map_or(&[], |part| &part.unknown_evidence),
+        targets: judgement
+            .parts
+            .iter()
+            .map(|part| PrintedTarget {
+                name: &part.name,
+                ending: ending(part.outcome.as_ref(), Some(part)),
+            })
+            .collect(),
         turns: judgement.turns,
         tool_calls: judgement.tool_calls,
         usage: judgement.usage,
-        trace: judged.trace.clone(),
-        digest: judged.digest.to_string(),
-    })
-}
-
-fn printed_target(part: &PartJudgement) -> PrintedTarget {
-    let outcome = part.outcome.as_ref();
-    PrintedTarget {
-        name: part.name.clone(),
-        outcome: outcome.map(Outcome::name),
-        label: outcome.and_then(Outcome::label).map(str::to_owned),
-        score: outcome.and_then(Outcome::score),
-        reason: outcome.and_then(Outcome::reason).map(str::to_owned),
-        reasoning: part.reasoning.clone(),
-        evidence: part.evidence.clone(),
+        cost: judgement.cost,
+        trace: &one.judged.trace,
+        digest: &one.judged.digest,
     }
 }
 
 /// Where the pictures are that a verdict rests on.
-fn pictures(
-    judged: &Judged,
-    part: usize,
-    names: &[String],
-) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+fn evidence_pictures(judged: &Judged) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+    let judgement = &judged.judgement;
+    let deciding = judgement.deciding_part();
+    let part = judgement.parts.iter().position(|part| Some(part) == deciding);
+    let names = deciding.map_or(&[][..], |part| &part.evidence);
     let bundle = Bundle::read(&judged.trace)?;
     let blobs = bundle.blobs();
     let mut found = BTreeMap::new();
     for event in &bundle.events {
-        if let What::Observed(observed) = &event.event
-            && observed.part == part
-            && let ToolAnswer::Saw { pictures, .. } = &observed.answer
-        {
-            for picture in pictures.iter().filter(|picture| names.contains(&picture.name)) {
-                found.insert(picture.name.clone(), blobs.find(&picture.blob)?);
+        let shown: Vec<(&String, &Hash)> = match &event.event {
+            What::Asked(asked) if Some(asked.part) == part => asked.pictures().collect(),
+            What::Observed(observed) if Some(observed.part) == part => {
+                observed.pictures().collect()
             }
+            _ => continue,
+        };
+        for (name, blob) in shown.into_iter().filter(|(name, _)| names.contains(name)) {
+            found.insert(name.clone(), blobs.find(blob)?);
         }
     }
     Ok(found)

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use anstyle::{AnsiColor, Style};
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser as _};
+use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{Cli, Command};
 
@@ -64,6 +65,12 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     text.push(b'\n');
     io::stdout().write_all(&text)?;
     Ok(())
+}
+
+/// A bar on stderr that is only seen on a terminal.
+fn progress(doing: &'static str, steps: usize) -> anyhow::Result<ProgressBar> {
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?;
+    Ok(ProgressBar::new(steps as u64).with_message(doing).with_style(style))
 }
 
 /// The runtime that models are asked on.

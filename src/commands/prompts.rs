@@ -105,7 +105,7 @@ fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
     let judge = Judge::new(Rules::default(), record, pack, Toolbox::standard(), settings);
 
     let mut shown = Vec::new();
-    for (name, request) in judge.first_requests(&case, &criterion)? {
+    for (name, request) in judge.prepare(&case, &criterion)?.first_requests() {
         let first = shown.is_empty();
         for message in &request.messages {
             match message.as_ref() {

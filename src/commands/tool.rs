@@ -6,7 +6,7 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::{Context as _, bail};
-use deeplook_tools::scene::{EDITED, View};
+use deeplook_tools::scene::{EDITED, View, cut};
 use deeplook_tools::{BoxConvention, Picture, PictureError, Scene, ToolError, ToolOutput, Toolbox};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -53,10 +53,12 @@ fn hint(args: &ToolArgs, error: &ToolError) -> &'static str {
 fn parse_args(text: Option<&str>) -> anyhow::Result<Value> {
     let Some(text) = text else { return Ok(json!({})) };
     let value: Value = serde_json::from_str(text).with_context(|| {
+        let text = cut(text, 200);
         format!("--args is not JSON: {text}; write e.g. --args '{{\"bbox\": [10, 20, 60, 80]}}'")
     })?;
     if !value.is_object() {
-        bail!("--args must be a JSON object such as {{\"bbox\": [10, 20, 60, 80]}}, not {value}");
+        let text = cut(text, 200);
+        bail!("--args must be a JSON object such as {{\"bbox\": [10, 20, 60, 80]}}, not {text}");
     }
     Ok(value)
 }

@@ -76,8 +76,13 @@ impl Script {
 pub enum Step {
     /// Ask the model and feed [`Deliberation::replied`].
     AskModel(Request),
-    /// Use the tools and feed [`Deliberation::observed`] with one observation for each call.
-    UseTools(Vec<ToolCall>),
+    /// Use the tools and feed [`Deliberation::observed`] with one observation for each of `calls`.
+    UseTools {
+        /// What to do.
+        calls: Vec<ToolCall>,
+        /// Calls beyond a limit and what the model is told of them: nothing to do but to record.
+        refused: Vec<Observation>,
+    },
     /// Nothing: this is the end.
     Done(Ending),
 }
@@ -129,7 +134,7 @@ pub struct Deliberation {
 #[derive(Debug, Clone)]
 enum State {
     Asking,
-    Acting { calls: Vec<ToolCall>, beyond: Vec<ToolCall> },
+    Acting { calls: Vec<ToolCall>, refused: Vec<Observation> },
     Done(Ending),
 }
 
@@ -184,7 +189,9 @@ impl Deliberation {
                 tool_choice: if self.may_look() { ToolChoice::Auto } else { ToolChoice::None },
                 dialect: self.dialect,
             }),
-            State::Acting { calls, .. } => Step::UseTools(calls.clone()),
+            State::Acting { calls, refused } => {
+                Step::UseTools { calls: calls.clone(), refused: refused.clone() }
+            }
             State::Done(ending) => Step::Done(ending.clone()),
         }
     }
@@ -240,13 +247,17 @@ impl Deliberation {
             let room = (self.limits.tool_calls - self.calls) as usize;
             let mut calls = reading.calls;
             let beyond = calls.split_off(room.min(calls.len()));
-            State::Acting { calls, beyond }
+            let text = format!("the limit of {} tool calls is reached", self.limits.tool_calls);
+            State::Acting { calls, refused: refused(beyond, &text) }
         } else if let Some(label) = reading.answer {
             ending(Answer::Label(label))
         } else if !reading.calls.is_empty() && !self.told_no_more_tools {
             self.told_no_more_tools = true;
-            self.refuse_late_calls(reading.calls);
-            State::Asking
+            self.extra_turns += 1;
+            State::Acting {
+                calls: Vec::new(),
+                refused: refused(reading.calls, &self.script.no_more_tools),
+            }
         } else if !reading.calls.is_empty() {
             ending(Answer::Abstained(
                 "it called tools after the last turn instead of answering".to_owned(),
@@ -282,14 +293,10 @@ impl Deliberation {
     /// Takes what the tools saw, one observation for each call of the last step.
     pub fn observed(&mut self, mut observations: Vec<Observation>) {
         // After a failure there is nothing to go on with.
-        let State::Acting { calls, beyond } = &mut self.state else { return };
-        let (calls, beyond) = (std::mem::take(calls), std::mem::take(beyond));
-        self.state = State::Asking;
+        let State::Acting { calls, refused } = &mut self.state else { return };
         self.calls += calls.len() as u32;
-        observations.extend(beyond.into_iter().map(|call| {
-            let text = format!("the limit of {} tool calls is reached", self.limits.tool_calls);
-            refused(call, text)
-        }));
+        observations.append(refused);
+        self.state = State::Asking;
         self.pictures.extend(observations.iter().flat_map(|o| &o.pictures).map(|p| p.name.clone()));
         self.turn += 1;
         let closing = if self.may_look() { self.reminder() } else { &self.script.last_turn };
@@ -316,17 +323,6 @@ impl Deliberation {
         self.limits.tokens.is_some_and(|limit| used >= limit)
     }
 
-    fn refuse_late_calls(&mut self, calls: Vec<ToolCall>) {
-        let observations = calls
-            .into_iter()
-            .map(|call| refused(call, self.script.no_more_tools.clone()))
-            .collect();
-        let closing = self.script.last_turn.clone();
-        self.messages.push(Arc::new(Message::Observations { observations, closing }));
-        self.turn += 1;
-        self.extra_turns += 1;
-    }
-
     fn ask_again(&mut self, problem: &str) {
         let script = &self.script;
         let repair =
@@ -340,8 +336,11 @@ impl Deliberation {
     }
 }
 
-fn refused(call: ToolCall, text: String) -> Observation {
-    Observation { call, text, data: Value::Null, pictures: Vec::new() }
+/// Calls that are not made, each answered with `text`.
+fn refused(calls: Vec<ToolCall>, text: &str) -> Vec<Observation> {
+    let answer =
+        |call| Observation { call, text: text.to_owned(), data: Value::Null, pictures: Vec::new() };
+    calls.into_iter().map(answer).collect()
 }
 
 #[cfg(test)]

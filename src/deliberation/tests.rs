@@ -55,7 +55,7 @@ fn play(mut deliberation: Deliberation, replies: &[Reply]) -> (Vec<Request>, End
                 assert!(asked.len() < 100, "it must end");
                 deliberation.replied(replies.next().unwrap());
             }
-            Step::UseTools(calls) => {
+            Step::UseTools { calls, .. } => {
                 looked += calls.len();
                 let saw = |call| Observation {
                     call,

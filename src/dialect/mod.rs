@@ -15,6 +15,7 @@ mod tags;
 #[cfg(test)]
 mod tests;
 
+use deeplook_tools::scene::cut;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -344,11 +345,4 @@ fn excerpt(text: &str) -> String {
     let start: String = text.chars().take(8 * LONGEST_EXCERPT).collect();
     let line = neutralise(&start).split_whitespace().collect::<Vec<_>>().join(" ");
     cut(&line, LONGEST_EXCERPT)
-}
-
-fn cut(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
-    }
 }

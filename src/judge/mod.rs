@@ -100,30 +100,37 @@ impl<M: ChatModel> Judge<M> {
         &self.pack
     }
 
-    /// What a model is asked first, for each part of a judgement of `case` by name: exactly what it
-    /// gets.
-    pub fn first_requests(
+    /// Does all that can fail before the first question: a case that does not fit the mode is an
+    /// error here, before anything is written.
+    pub fn prepare<'a>(
+        &'a self,
+        case: &'a EditCase,
+        criterion: &str,
+    ) -> Result<Prepared<'a, M>, JudgeError> {
+        let plan = self.plan(case, criterion)?;
+        let open = |brief| self.open(&plan, brief, case);
+        let opened = plan.briefs.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Prepared { judge: self, case, plan, opened })
+    }
+
+    /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
+    /// right after it was recorded; it must not block.
+    ///
+    /// Tools run on the runtime's blocking threads and use rayon's pool: do not block a thread of
+    /// that pool on this future.
+    ///
+    /// That the model could not be asked or would not answer is an [`Outcome`], not an error; an
+    /// error means that the case does not fit the mode, or that the trace cannot be written.
+    pub async fn judge(
         &self,
         case: &EditCase,
         criterion: &str,
-    ) -> Result<Vec<(String, Request)>, JudgeError> {
-        let plan = self.plan(case, criterion)?;
-        let mut requests = Vec::new();
-        for brief in &plan.briefs {
-            let (deliberation, ..) = self.open(&plan, brief, case)?;
-            if let Step::AskModel(request) = deliberation.next_step() {
-                requests.push((brief.name.clone(), request));
-            }
-        }
-        Ok(requests)
+        run: &RunFolder,
+        watch: &(dyn Fn(&Event) + Send + Sync),
+    ) -> Result<Judged, JudgeError> {
+        self.prepare(case, criterion)?.judge(run, watch).await
     }
 
-    /// What each part of a judgement of `case` would look at, by name.
-    pub fn part_names(&self, case: &EditCase, criterion: &str) -> Result<Vec<String>, JudgeError> {
-        Ok(self.plan(case, criterion)?.briefs.into_iter().map(|brief| brief.name).collect())
-    }
-
-    /// Everything that can fail before the first question.
     fn plan(&self, case: &EditCase, criterion: &str) -> Result<Plan<'_>, JudgeError> {
         let criterion = self.pack.criterion(criterion)?;
         let mode = self.settings.mode;
@@ -167,41 +174,6 @@ impl<M: ChatModel> Judge<M> {
         Ok((deliberation, scene, pictures))
     }
 
-    /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
-    /// right after it was recorded; it must not block.
-    ///
-    /// Tools run on the runtime's blocking threads and use rayon's pool: do not block a thread of
-    /// that pool on this future.
-    ///
-    /// That the model could not be asked or would not answer is an [`Outcome`], not an error; an
-    /// error means that the case does not fit the mode, or that the trace cannot be written.
-    pub async fn judge(
-        &self,
-        case: &EditCase,
-        criterion: &str,
-        run: &RunFolder,
-        watch: &(dyn Fn(&Event) + Send + Sync),
-    ) -> Result<Judged, JudgeError> {
-        let plan = self.plan(case, criterion)?;
-        let open = |brief| self.open(&plan, brief, case);
-        let opened = plan.briefs.iter().map(open).collect::<Result<Vec<_>, _>>()?;
-        let manifest = self.manifest(case, &plan);
-        self.keep_inputs(case, run)?;
-        let session = Session { judge: self, writer: run.start(&manifest)?, watch, plan: &plan };
-
-        let mut outcomes = Vec::new();
-        for (part, opened) in opened.into_iter().enumerate() {
-            outcomes.push(session.deliberate(part, opened).await?);
-        }
-        let nothing = || Outcome::Missing { reason: "there was nothing to look at".to_owned() };
-        let outcome = Outcome::worst(outcomes).unwrap_or_else(nothing);
-        session.record(What::Finished(Finished { outcome }))?;
-
-        let trace = session.writer.folder().to_owned();
-        let (events, digest) = session.writer.close()?;
-        Ok(Judged { judgement: trace::reduce(&manifest, &events), trace, digest })
-    }
-
     fn script(&self, criterion: &Criterion) -> Result<Script, PromptError> {
         let turn = |tools_allowed, turns_left| Turn {
             dialect: self.record.dialect,
@@ -225,8 +197,11 @@ impl<M: ChatModel> Judge<M> {
             blob: input.hash().clone(),
             size: input.picture().size(),
         };
-        let part =
-            |brief: &Brief| PartRecord { name: brief.name.clone(), boxes: brief.boxes.clone() };
+        let part = |brief: &Brief| PartRecord {
+            name: brief.name.clone(),
+            boxes: brief.boxes.clone(),
+            crop: brief.crop,
+        };
         let files = self.pack.files().map(|(name, bytes)| (name.to_owned(), Hash::of(bytes)));
         Manifest {
             format: FORMAT,
@@ -284,11 +259,67 @@ impl<M: ChatModel> Judge<M> {
     }
 }
 
+/// A judgement before its first question.
+#[derive(Debug)]
+pub struct Prepared<'a, M> {
+    judge: &'a Judge<M>,
+    case: &'a EditCase,
+    plan: Plan<'a>,
+    opened: Vec<Opened>,
+}
+
+impl<'a, M: ChatModel> Prepared<'a, M> {
+    /// By what it judges.
+    pub fn criterion(&self) -> &'a Criterion {
+        self.plan.criterion
+    }
+
+    /// What each of its parts looks at: the whole picture, or one target.
+    pub fn part_names(&self) -> impl Iterator<Item = &str> {
+        self.plan.briefs.iter().map(|brief| brief.name.as_str())
+    }
+
+    /// What the model is asked first, for each part by name: exactly what it gets.
+    pub fn first_requests(&self) -> impl Iterator<Item = (&str, Request)> {
+        self.part_names().zip(&self.opened).filter_map(|(name, (deliberation, ..))| {
+            match deliberation.next_step() {
+                Step::AskModel(request) => Some((name, request)),
+                _ => None,
+            }
+        })
+    }
+
+    /// Judges, as [`Judge::judge`] does.
+    pub async fn judge(
+        self,
+        run: &RunFolder,
+        watch: &(dyn Fn(&Event) + Send + Sync),
+    ) -> Result<Judged, JudgeError> {
+        let Self { judge, case, plan, opened } = self;
+        let manifest = judge.manifest(case, &plan);
+        judge.keep_inputs(case, run)?;
+        let session = Session { judge, writer: run.start(&manifest)?, watch, plan: &plan };
+
+        let mut outcomes = Vec::new();
+        for (part, opened) in opened.into_iter().enumerate() {
+            outcomes.push(session.deliberate(part, opened).await?);
+        }
+        let nothing = || Outcome::Missing { reason: "there was nothing to look at".to_owned() };
+        let outcome = Outcome::worst(outcomes).unwrap_or_else(nothing);
+        session.record(What::Finished(Finished { outcome }))?;
+
+        let trace = session.writer.folder().to_owned();
+        let (events, digest) = session.writer.close()?;
+        Ok(Judged { judgement: trace::reduce(&manifest, &events), trace, digest })
+    }
+}
+
 /// A part of a judgement before its first question: the deliberation, the scene that the tools work
 /// on, and the pictures as they are sent.
 type Opened = (Deliberation, Scene, Vec<Arc<SentPicture>>);
 
 /// What a judgement is made with, ready before the first question.
+#[derive(Debug)]
 struct Plan<'a> {
     criterion: &'a Criterion,
     briefs: Vec<Brief>,

@@ -12,8 +12,7 @@ use crate::deliberation::{Answer, Deliberation, Step};
 use crate::message::{MediaType, Observation, Request, SentPicture, ToolCall};
 use crate::model::{ChatModel, FailedAttempt};
 use crate::trace::{
-    Asked, AttemptFailed, Decided, Event, Observed, Replied, Seen, StoredPanel, ToolAnswer,
-    TraceWriter, What,
+    Asked, AttemptFailed, Decided, Event, Observed, Replied, Seen, ToolAnswer, TraceWriter, What,
 };
 use crate::verdict::Outcome;
 
@@ -58,17 +57,27 @@ impl<M: ChatModel> Session<'_, M> {
                     recorded = request.messages.len();
                     self.ask(part, turn, &request, &mut deliberation).await?;
                 }
-                Step::UseTools(calls) => {
+                Step::UseTools { calls, refused } => {
                     let turn = deliberation.turn();
                     let mut observations = Vec::new();
+                    let mut broken = None;
                     for call in calls {
                         match self.use_tool(part, turn, call, &mut scene, &mut sent).await? {
                             Ok(observation) => observations.push(observation),
                             Err(reason) => {
-                                deliberation.fail(reason);
+                                broken = Some(reason);
                                 break;
                             }
                         }
+                    }
+                    if let Some(reason) = broken {
+                        deliberation.fail(reason);
+                        continue;
+                    }
+                    for Observation { call, text, .. } in refused {
+                        let answer = ToolAnswer::Refused { text };
+                        let refused = Observed { part, turn, call, answer, elapsed_ms: 0 };
+                        self.record(What::Observed(refused))?;
                     }
                     deliberation.observed(observations);
                 }
@@ -182,7 +191,6 @@ impl<M: ChatModel> Session<'_, M> {
         for (index, view) in output.pictures.iter().enumerate() {
             let made = view.picture.to_png();
             let blob = self.writer.blobs().put(&made, "png")?;
-            let panels = view.panels.iter().map(StoredPanel::from).collect();
             let shown =
                 (index < room).then(|| settings.preparation.prepare(&view.name, "", &view.picture));
             if let Some(shown) = &shown {
@@ -191,7 +199,7 @@ impl<M: ChatModel> Session<'_, M> {
             seen.push(Seen {
                 name: view.name.clone(),
                 blob,
-                panels,
+                panels: view.panels.clone(),
                 sent: shown.as_ref().map(Into::into),
             });
             pictures.extend(shown.map(Arc::new));

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use deeplook_tools::scene::cut;
 use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
 
@@ -54,6 +55,11 @@ impl BaseUrl {
         let bare = text.split_once("://").map_or(text, |(_, rest)| rest);
         let bare = bare.rsplit_once('@').map_or(bare, |(_, host)| host);
         let bare = bare.split_once('?').map_or(bare, |(path, _)| path);
+        if matches!(bare, "" | "http:" | "https:") || bare.starts_with(['/', ':']) {
+            return Err(
+                "the base URL names no server: write e.g. http://localhost:8000/v1".to_owned()
+            );
+        }
         if !text.contains("://") {
             let scheme = if is_loopback(bare) { "http" } else { "https" };
             return Err(format!("the base URL {bare:?} has no scheme: write {scheme}://{bare}"));
@@ -141,10 +147,7 @@ impl Peer {
                 line.push_str(word);
             }
         }
-        match line.char_indices().nth(LONGEST) {
-            Some(_) => line.chars().take(LONGEST - 1).chain(['…']).collect(),
-            None => line,
-        }
+        cut(&line, LONGEST - 1)
     }
 }
 
@@ -188,6 +191,14 @@ mod tests {
         assert!(error.ends_with("write http://localhost:8000/v1"), "{error}");
         let error = BaseUrl::parse("a.org/v1").unwrap_err();
         assert!(error.ends_with("write https://a.org/v1"), "{error}");
+    }
+
+    #[test]
+    fn a_url_without_a_server_is_no_url() {
+        for bad in ["", "http://", "https:///v1", "http://:8000/v1", "://", "http:", "/v1"] {
+            let error = BaseUrl::parse(bad).unwrap_err();
+            assert!(error.contains("http://localhost:8000/v1"), "{bad}: {error}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 mod endpoint;
 pub mod openai;
+mod prices;
 mod problem;
 pub mod profile;
 mod reply;
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use self::endpoint::Secret;
 pub use self::openai::{OpenAi, OpenAiSettings};
+pub use self::prices::{Price, Prices, PricesError};
 pub use self::profile::Profile;
 pub use self::retry::RetryPolicy;
 pub use self::rules::Rules;

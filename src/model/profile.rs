@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use deeplook_tools::BoxConvention;
 use serde::{Deserialize, Serialize};
 
+use crate::files;
 use crate::message::{Dialect, MediaType};
 
 /// The habits of a server and of the models behind it.
@@ -95,9 +96,6 @@ pub enum ProfileError {
     },
 }
 
-/// The largest file that is read as a profile.
-const LARGEST_FILE: u64 = 1 << 20;
-
 impl Profile {
     /// The built-in profile `name`.
     pub fn named(name: &str) -> Result<Self, ProfileError> {
@@ -116,13 +114,8 @@ impl Profile {
     /// the profile `compatible`; without a name it is called like the file.
     pub fn load(path: &Path) -> Result<Self, ProfileError> {
         let shown = path.display().to_string();
-        let unreadable = |reason: String| ProfileError::Unreadable { path: shown.clone(), reason };
-        let meta = std::fs::metadata(path).map_err(|error| unreadable(error.to_string()))?;
-        // A device or a pipe may never end.
-        if !meta.is_file() || meta.len() > LARGEST_FILE {
-            return Err(unreadable("it is not a small ordinary file".to_owned()));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| unreadable(error.to_string()))?;
+        let text = files::read_small_text(path)
+            .map_err(|reason| ProfileError::Unreadable { path: shown.clone(), reason })?;
         let own_name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         parse(&text, own_name)
             .map_err(|error| ProfileError::Invalid { path: shown, reason: error.to_string() })

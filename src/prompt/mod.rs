@@ -38,7 +38,7 @@ pub use self::diff::{Change, Line, PackDiff, PromptChange, RuleChange, diff, lin
 pub use self::lint::{Check, Finding, lint, lint_folder};
 use self::pack::Role;
 pub use self::pack::{
-    AnswerForm, Criterion, Label, Mode, ModeView, PictureKind, Rule, ScoreFunction, Treatment,
+    AnswerKind, Criterion, Label, Mode, ModeView, PictureKind, Rule, ScoreFunction, Treatment,
 };
 pub use self::source::Files;
 use self::template::RuleFunction;

@@ -7,6 +7,8 @@ use deeplook_tools::scene;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
+use crate::answer::AnswerForm;
+
 /// `pack.toml`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -30,7 +32,7 @@ pub(super) struct CriterionEntry {
     /// These go before the ones for all criteria.
     #[serde(default)]
     pub(super) templates: BTreeMap<Role, Spanned<String>>,
-    pub(super) answer: AnswerForm,
+    pub(super) answer: AnswerKind,
     pub(super) score: ScoreFunction,
     pub(super) modes: BTreeMap<Mode, ModeView>,
 }
@@ -106,7 +108,7 @@ pub struct Criterion {
     /// The name that the model reads, e.g. "Instruction Following".
     pub name: String,
     /// What may be answered.
-    pub answer: AnswerForm,
+    pub answer: AnswerKind,
     /// How a score comes out of an answer.
     pub score: ScoreFunction,
     /// What a judge gets to see in each mode that the criterion has.
@@ -118,13 +120,13 @@ impl Criterion {
     /// The labels in the order in which the model reads them.
     pub fn labels(&self) -> &[Label] {
         match &self.answer {
-            AnswerForm::Label { labels } => labels,
+            AnswerKind::Label { labels } => labels,
         }
     }
 
     /// The form of the answer, for reading it.
-    pub fn form(&self) -> crate::answer::AnswerForm {
-        crate::answer::AnswerForm::new(self.labels().iter().map(|label| label.name.clone()))
+    pub fn form(&self) -> AnswerForm {
+        AnswerForm::new(self.labels().iter().map(|label| label.name.clone()))
     }
 
     /// The label of exactly this name.
@@ -138,10 +140,10 @@ impl Criterion {
     }
 }
 
-/// The form of an answer.
+/// What kind of answer a criterion has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "form", rename_all = "snake_case", deny_unknown_fields)]
-pub enum AnswerForm {
+pub enum AnswerKind {
     /// Exactly one of a few names.
     Label {
         /// In the order in which the model reads them.

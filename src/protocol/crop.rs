@@ -30,11 +30,7 @@ pub(super) fn enlarged(picture: &Picture, region: &PixelBox) -> Picture {
     const FLOOR: u32 = 512;
     const MOST: f64 = 8.0;
     let crop = picture.cropped(region);
-    let long = crop.size().long_side();
-    if long >= FLOOR {
-        return crop;
-    }
-    crop.resized(crop.size().scaled((f64::from(FLOOR) / f64::from(long)).min(MOST)))
+    crop.resized(crop.size().shown(FLOOR, MOST, u32::MAX))
 }
 
 /// A box with the soft edge of its object: a few percent, at least two pixels.

@@ -7,6 +7,7 @@ mod crop;
 
 use std::sync::Arc;
 
+use deeplook_tools::difference::{Settings, compare};
 use deeplook_tools::registration::Registration;
 use deeplook_tools::scene::{EDITED, REFERENCE, View};
 use deeplook_tools::{Picture, PixelBox};
@@ -22,6 +23,8 @@ pub struct Brief {
     pub name: String,
     /// The boxes it is about, in pixels of the source.
     pub boxes: Vec<PixelBox>,
+    /// What its crops show, in pixels of the source; `None` where pictures are shown whole.
+    pub crop: Option<PixelBox>,
     /// The pictures in order. The tools of this part see these and no others.
     pub pictures: Vec<BriefPicture>,
     /// What else the judge is told.
@@ -47,6 +50,9 @@ pub enum Targets {
     Literal,
 }
 
+/// A smaller box, in pixels, is a mistake.
+const SMALLEST_BOX: f64 = 4.0;
+
 /// The type of instruction for which a crop around one target cannot show the answer.
 const COUNTING: &str = "Change Count";
 
@@ -62,20 +68,27 @@ pub fn briefs(
     }
     let size = case.source.picture().size();
     for (index, area) in case.boxes.iter().enumerate() {
-        if area.is_empty() || area.clipped(size) != *area {
-            return Err(ProtocolError::BadBox { number: index + 1, area: *area, size });
-        }
+        let problem = if area.is_empty() {
+            "it is empty: x2 must be more than x1, and y2 more than y1"
+        } else if area.area() < SMALLEST_BOX {
+            "it covers less than 4 pixels, too few to show anything"
+        } else if area.clipped(size) != *area {
+            "it is not inside"
+        } else {
+            continue;
+        };
+        return Err(ProtocolError::BadBox { number: index + 1, area: *area, size, problem });
     }
-    let frames = Frames::of(case);
-    if !kinds.iter().any(|kind| kind.treatment() == Treatment::Crop) {
-        let boxes = if needs_boxes { case.boxes.clone() } else { Vec::new() };
-        return Ok(vec![frames.brief("whole picture".to_owned(), boxes, kinds)]);
-    }
-    let counting = case.kind.as_deref() == Some(COUNTING) && targets == Targets::Sensible;
+    let crops = kinds.iter().any(|kind| kind.treatment() == Treatment::Crop);
+    let counting = crops && targets == Targets::Sensible && case.kind.as_deref() == Some(COUNTING);
+    let frames = Frames::of(case, counting);
     let count = case.boxes.len();
+    let all = |name: &str| vec![frames.brief(name.to_owned(), case.boxes.clone(), kinds)];
     Ok(match count {
-        1 => vec![frames.brief("the target".to_owned(), case.boxes.clone(), kinds)],
-        _ if counting => vec![frames.brief("all targets".to_owned(), case.boxes.clone(), kinds)],
+        _ if !needs_boxes => vec![frames.brief("whole picture".to_owned(), Vec::new(), kinds)],
+        _ if !crops => all("whole picture"),
+        1 => all("the target"),
+        _ if counting => all("all targets"),
         _ => {
             let part = |(index, area): (usize, &PixelBox)| {
                 frames.brief(format!("target {} of {count}", index + 1), vec![*area], kinds)
@@ -90,25 +103,45 @@ struct Frames<'a> {
     case: &'a EditCase,
     edited: Registration,
     reference: Option<Registration>,
+    /// Where things came or went, in pixels of the source; only looked for where they are counted.
+    changes: Option<Vec<PixelBox>>,
 }
 
 impl<'a> Frames<'a> {
-    fn of(case: &'a EditCase) -> Self {
+    /// An added thing has no box in the source, and an editor may add it elsewhere than the
+    /// reference does: to count things, one must see every place that changed in either.
+    fn of(case: &'a EditCase, counting: bool) -> Self {
         let source = case.source.picture();
-        let onto = |other: &Picture| Registration::estimate(source, other);
-        Self {
-            case,
-            edited: onto(case.edited.picture()),
-            reference: case.reference.as_ref().map(|reference| onto(reference.picture())),
-        }
+        let mut changes = counting.then(Vec::new);
+        let mut onto = |other: &Picture| {
+            let Some(changes) = &mut changes else { return Registration::estimate(source, other) };
+            let seen = compare(source, other, usize::MAX, &Settings::default());
+            // Another scene altogether has no places.
+            if !seen.changed_everywhere {
+                changes.extend(seen.regions.iter().map(|region| region.bbox));
+            }
+            seen.registration
+        };
+        let edited = onto(case.edited.picture());
+        let reference = case.reference.as_ref().map(|reference| onto(reference.picture()));
+        Self { case, edited, reference, changes }
     }
 
     fn brief(&self, name: String, boxes: Vec<PixelBox>, kinds: &[PictureKind]) -> Brief {
-        let pictures = kinds.iter().filter_map(|kind| self.picture(*kind, &boxes)).collect();
-        Brief { name, pictures, notes: self.notes(), boxes }
+        let shown: Vec<PixelBox> =
+            boxes.iter().chain(self.changes.iter().flatten()).copied().collect();
+        let crop = crop::around(&shown, self.case.source.picture().size());
+        let pictures = kinds.iter().filter_map(|kind| self.picture(*kind, &boxes, &crop)).collect();
+        let crop = kinds.iter().any(|kind| kind.treatment() == Treatment::Crop).then_some(crop);
+        Brief { name, pictures, notes: self.notes(), boxes, crop }
     }
 
-    fn picture(&self, kind: PictureKind, boxes: &[PixelBox]) -> Option<BriefPicture> {
+    fn picture(
+        &self,
+        kind: PictureKind,
+        boxes: &[PixelBox],
+        crop: &PixelBox,
+    ) -> Option<BriefPicture> {
         let name = kind.shown_as();
         let (picture, registration) = match name {
             EDITED => (self.case.edited.picture(), Some(&self.edited)),
@@ -131,14 +164,17 @@ impl<'a> Frames<'a> {
                 }
             }
             Treatment::Crop => {
-                let around = crop::around(boxes, self.case.source.picture().size());
-                let region = here(&around).whole_pixels(picture.size());
+                let region = here(crop).whole_pixels(picture.size());
                 let shown = crop::enlarged(picture, &region);
                 let times = f64::from(shown.size().width) / region.width();
+                let what = match self.changes {
+                    Some(_) => "all targets and every place that changed",
+                    None => "the target",
+                };
                 BriefPicture {
                     // To the tools of this part the crop is the whole picture.
                     view: View::source(name, Arc::new(shown)),
-                    caption: format!("a crop around the target, enlarged {times:.1}×"),
+                    caption: format!("a crop around {what}, enlarged {times:.1}×"),
                 }
             }
         })
@@ -179,9 +215,9 @@ pub enum ProtocolError {
     /// The oracle mode without boxes.
     #[error("the oracle mode needs the target's boxes; give --box x1,y1,x2,y2, or use --mode tool")]
     NoBoxes,
-    /// A box that is not on the source.
+    /// A box that shows nothing of the source.
     #[error(
-        "box {number}, {area}, is not inside the source picture of {size} pixels; boxes are [x1, y1, x2, y2] in its pixels"
+        "box {number} is {area} on a source picture of {size} pixels, and {problem}; boxes are [x1, y1, x2, y2] in its pixels"
     )]
     BadBox {
         /// Which box, from 1.
@@ -190,5 +226,115 @@ pub enum ProtocolError {
         area: PixelBox,
         /// The size of the source.
         size: deeplook_tools::Size,
+        /// What is wrong with it.
+        problem: &'static str,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use image::{Rgb, RgbImage};
+
+    use super::*;
+
+    const CROPS: [PictureKind; 3] =
+        [PictureKind::OriginalCrop, PictureKind::EditedCrop, PictureKind::ReferenceCrop];
+
+    /// A textured ground with red squares of 24 pixels at these places.
+    fn squares(places: &[(u32, u32)]) -> Picture {
+        let mut pixels = RgbImage::from_fn(640, 480, |x, y| {
+            let shade = 90.0 + 30.0 * (f64::from(x) / 17.0).sin() * (f64::from(y) / 23.0).cos();
+            Rgb([shade as u8; 3])
+        });
+        for (left, top) in places {
+            for (x, y) in (0..24 * 24).map(|i| (left + i % 24, top + i / 24)) {
+                pixels.put_pixel(x, y, Rgb([210, 30, 30]));
+            }
+        }
+        Picture::from_rgb(pixels).unwrap()
+    }
+
+    fn around(place: (u32, u32)) -> PixelBox {
+        let (x, y) = (f64::from(place.0), f64::from(place.1));
+        PixelBox::new(x, y, x + 24.0, y + 24.0)
+    }
+
+    const OWN: (u32, u32) = (60, 60);
+    const REFERENCES: (u32, u32) = (500, 80);
+    const EDITORS: (u32, u32) = (80, 400);
+
+    /// "From one to two": the reference adds one at one place, the editor at another.
+    fn counting() -> EditCase {
+        EditCase {
+            kind: Some("Change Count".to_owned()),
+            boxes: vec![around(OWN)],
+            reference: Some(squares(&[OWN, REFERENCES]).into()),
+            ..EditCase::new(squares(&[OWN]), squares(&[OWN, EDITORS]), "from one to two")
+        }
+    }
+
+    fn only_crop(case: &EditCase, targets: Targets) -> PixelBox {
+        let briefs = briefs(case, &CROPS, targets).unwrap();
+        let [brief] = &briefs[..] else { panic!("one part expected, not {}", briefs.len()) };
+        brief.crop.unwrap()
+    }
+
+    fn holds(crop: &PixelBox, place: (u32, u32)) -> bool {
+        crop.intersection(&around(place)) == around(place)
+    }
+
+    #[test]
+    fn to_count_things_the_crop_shows_every_place_that_changed() {
+        let mut case = counting();
+        let crop = only_crop(&case, Targets::Sensible);
+        assert!([OWN, REFERENCES, EDITORS].iter().all(|place| holds(&crop, *place)), "{crop}");
+        let caption =
+            briefs(&case, &CROPS, Targets::Sensible).unwrap()[0].pictures[0].caption.clone();
+        assert!(caption.contains("every place that changed"), "{caption}");
+
+        // Without a reference what the editor did still shows.
+        case.reference = None;
+        let crop = only_crop(&case, Targets::Sensible);
+        assert!(holds(&crop, EDITORS) && !holds(&crop, REFERENCES), "{crop}");
+
+        // An edit that touched nothing: what should have been added is in the reference.
+        case = EditCase { edited: squares(&[OWN]).into(), ..counting() };
+        let crop = only_crop(&case, Targets::Sensible);
+        assert!(holds(&crop, REFERENCES) && !holds(&crop, EDITORS), "{crop}");
+    }
+
+    #[test]
+    fn other_instructions_and_the_literal_reading_look_at_the_boxes_only() {
+        let crop = only_crop(&counting(), Targets::Literal);
+        assert!(holds(&crop, OWN) && !holds(&crop, REFERENCES) && !holds(&crop, EDITORS), "{crop}");
+        let colour = EditCase { kind: Some("Change Color".to_owned()), ..counting() };
+        assert_eq!(only_crop(&colour, Targets::Sensible), crop);
+    }
+
+    #[test]
+    fn another_scene_has_no_places_that_changed() {
+        let noise =
+            RgbImage::from_fn(640, 480, |x, y| Rgb([(x * y % 251) as u8, (x ^ y) as u8, 9]));
+        let other = Picture::from_rgb(noise).unwrap();
+        let case = EditCase { edited: other.into(), ..counting() };
+        let crop = only_crop(&case, Targets::Sensible);
+        assert!(holds(&crop, REFERENCES), "{crop}");
+        assert!(crop.area() < PixelBox::whole(case.source.picture().size()).area(), "{crop}");
+    }
+
+    #[test]
+    fn boxes_that_show_nothing_are_refused_with_their_numbers() {
+        for (area, problem) in [
+            (PixelBox::new(9.0, 9.0, 1.0, 20.0), "x2 must be more than x1"),
+            (PixelBox::new(9.0, 9.0, 10.0, 10.0), "less than 4 pixels"),
+            (PixelBox::new(600.0, 9.0, 700.0, 99.0), "not inside"),
+            (PixelBox::new(-5.0, 9.0, 70.0, 99.0), "not inside"),
+        ] {
+            let case = EditCase { boxes: vec![around(OWN), area], ..counting() };
+            let error = briefs(&case, &CROPS, Targets::Sensible).unwrap_err().to_string();
+            for part in ["box 2", "640×480", problem, &area.to_string()] {
+                assert!(error.contains(part), "{error}");
+            }
+        }
+    }
 }

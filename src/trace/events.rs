@@ -1,7 +1,7 @@
 //! What happens in a judgement, as it is stored: one JSON object a line.
 
+use deeplook_tools::Size;
 use deeplook_tools::scene::Panel;
-use deeplook_tools::{PixelBox, Size};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ pub enum What {
     AttemptFailed(AttemptFailed),
     /// The model replied.
     Replied(Replied),
-    /// A tool was used.
+    /// A tool was called.
     Observed(Observed),
     /// A part of the judgement ended.
     Decided(Decided),
@@ -54,6 +54,20 @@ pub struct Asked {
     pub digest: Hash,
 }
 
+impl Asked {
+    /// The pictures that are new with it: their names and blobs.
+    pub fn pictures(&self) -> impl Iterator<Item = (&String, &Hash)> {
+        let parts = self.messages.iter().flat_map(|message| match message {
+            StoredMessage::User { parts, .. } => parts.as_slice(),
+            _ => &[],
+        });
+        parts.filter_map(|part| match part {
+            StoredPart::Picture(picture) => Some((&picture.name, &picture.blob)),
+            StoredPart::Text(_) => None,
+        })
+    }
+}
+
 /// A message of ours, or the place of one that other events hold.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -69,8 +83,7 @@ pub enum StoredMessage {
     },
     /// The reply of the turn before, as its event has it.
     Reply,
-    /// The observations of the turn before, as their events have them, and the closing text. Calls
-    /// beyond a limit have no event: their refusal follows from the limits and the pack.
+    /// The observations of the turn before, as their events have them, and the closing text.
     Observations {
         /// The text that closes the turn.
         closing: String,
@@ -157,7 +170,7 @@ pub struct Replied {
     pub elapsed_ms: u64,
 }
 
-/// A tool was used.
+/// A tool was called.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Observed {
     /// Which part of the judgement.
@@ -170,6 +183,17 @@ pub struct Observed {
     pub answer: ToolAnswer,
     /// How long it took.
     pub elapsed_ms: u64,
+}
+
+impl Observed {
+    /// The pictures that it brought: their names and blobs.
+    pub fn pictures(&self) -> impl Iterator<Item = (&String, &Hash)> {
+        let pictures = match &self.answer {
+            ToolAnswer::Saw { pictures, .. } => pictures.as_slice(),
+            ToolAnswer::Refused { .. } => &[],
+        };
+        pictures.iter().map(|picture| (&picture.name, &picture.blob))
+    }
 }
 
 /// What came of a tool call.
@@ -185,7 +209,7 @@ pub enum ToolAnswer {
         /// New pictures.
         pictures: Vec<Seen>,
     },
-    /// The call could not be done; the model was told why.
+    /// The call could not be done, or came after a limit; the model was told why.
     Refused {
         /// For the model.
         text: String,
@@ -200,26 +224,9 @@ pub struct Seen {
     /// The picture as the tool made it, as a PNG.
     pub blob: Hash,
     /// Which places of the source pictures it shows.
-    pub panels: Vec<StoredPanel>,
+    pub panels: Vec<Panel>,
     /// How it was sent to the model; absent where there was no room for it.
     pub sent: Option<StoredPicture>,
-}
-
-/// A part of a picture that shows a region of a source picture.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct StoredPanel {
-    /// Where on the picture.
-    pub area: PixelBox,
-    /// Of which source picture.
-    pub source: String,
-    /// Which region, in its pixels.
-    pub region: PixelBox,
-}
-
-impl From<&Panel> for StoredPanel {
-    fn from(panel: &Panel) -> Self {
-        Self { area: panel.area, source: panel.source.clone(), region: panel.region }
-    }
 }
 
 /// A part of the judgement ended.

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::deliberation::Limits;
 use crate::hash::Hash;
 use crate::message::Dialect;
+use crate::model::Price;
 use crate::prompt::Mode;
 
 /// The version of the format that this program writes.
@@ -94,6 +95,8 @@ pub struct PartRecord {
     pub name: String,
     /// The boxes it is about, in pixels of the source.
     pub boxes: Vec<PixelBox>,
+    /// What its crops show, in pixels of the source; absent where pictures are shown whole.
+    pub crop: Option<PixelBox>,
 }
 
 /// Who judged.
@@ -111,6 +114,8 @@ pub struct ModelRecord {
     pub dialect: Dialect,
     /// How it writes boxes.
     pub boxes: BoxConvention,
+    /// What its tokens cost; absent where that is not known.
+    pub price: Option<Price>,
 }
 
 /// The prompts.

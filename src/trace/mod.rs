@@ -14,7 +14,7 @@ mod writer;
 pub use blobs::BlobStore;
 pub use events::{
     Asked, AttemptFailed, Decided, Event, Finished, Observed, Replied, Seen, StoredMessage,
-    StoredPanel, StoredPart, StoredPicture, ToolAnswer, What,
+    StoredPart, StoredPicture, ToolAnswer, What,
 };
 pub use manifest::{
     CaseRecord, FORMAT, FileRecord, FormatVersion, Manifest, ModelRecord, PackRecord, PartRecord,

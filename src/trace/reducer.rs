@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::events::{Event, What};
+use super::events::{Event, Replied, ToolAnswer, What};
 use super::manifest::Manifest;
 use crate::message::Usage;
 use crate::verdict::Outcome;
@@ -18,10 +18,12 @@ pub struct Judgement {
     pub parts: Vec<PartJudgement>,
     /// How often the model was asked, over all parts.
     pub turns: u32,
-    /// How often tools were used.
+    /// How often tools looked; calls that were refused do not count.
     pub tool_calls: u32,
     /// Tokens, over all parts.
     pub usage: Usage,
+    /// What all replies cost in US dollars; absent where a price or a count of tokens is not known.
+    pub cost: Option<f64>,
 }
 
 /// What a part of a judgement amounts to.
@@ -60,6 +62,7 @@ pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
         evidence: Vec::new(),
         unknown_evidence: Vec::new(),
     };
+    let price = manifest.model.price.as_ref();
     let mut judgement = Judgement {
         criterion: manifest.criterion.clone(),
         outcome: None,
@@ -67,12 +70,20 @@ pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
         turns: 0,
         tool_calls: 0,
         usage: Usage::default(),
+        cost: price.map(|_| 0.0),
     };
     for event in events {
         match &event.event {
             What::Asked(_) => judgement.turns += 1,
-            What::Replied(replied) => judgement.usage = judgement.usage.plus(replied.reply.usage),
-            What::Observed(_) => judgement.tool_calls += 1,
+            What::Replied(Replied { reply, .. }) => {
+                judgement.usage = judgement.usage.plus(reply.usage);
+                let cost = price.and_then(|price| price.cost(reply.usage));
+                judgement.cost = judgement.cost.zip(cost).map(|(sum, cost)| sum + cost);
+            }
+            What::Observed(observed) => {
+                let looked = matches!(observed.answer, ToolAnswer::Saw { .. });
+                judgement.tool_calls += u32::from(looked);
+            }
             What::Decided(decided) => {
                 if let Some(part) = judgement.parts.get_mut(decided.part) {
                     part.outcome = Some(decided.outcome.clone());

@@ -101,6 +101,9 @@ fn the_same_command_twice_gives_the_same_bytes() {
 fn mistakes_are_explained_and_exit_with_two() {
     let (folder, _) = pair();
     fs::write(folder.path().join("empty.png"), b"").unwrap();
+    let judge =
+        |more: &[&'static str]| [&["judge", "source.png", "edited.png", "-i", "x"], more].concat();
+    let endless = "[".repeat(100_000);
     for (args, hint) in [
         (vec!["tool", "sharpen", "source.png"], "zoom_in"),
         (vec!["tool", "zoom_in"], "no picture given"),
@@ -108,48 +111,30 @@ fn mistakes_are_explained_and_exit_with_two() {
         (vec!["tool", "zoom_in", "empty.png", "--args", "{}"], "empty"),
         (vec!["tool", "zoom_in", "source.png", "--args", "nonsense"], "--args is not JSON"),
         (vec!["tool", "zoom_in", "source.png", "--args", "[1]"], "JSON object"),
+        (vec!["tool", "zoom_in", "source.png", "--args", &endless], "…"),
         (vec!["tool", "zoom_in", "source.png", "--args", "{}"], "bbox"),
         (vec!["tool", "localize_differences", "source.png"], "Edited Image"),
         (vec!["dataset", "make", "--out", "d", "--cases", "0"], "cases"),
         (vec!["dataset", "make", "--out", ".", "--cases", "1"], "not empty"),
         (vec!["judge", "source.png", "absent.png", "-i", "x"], "absent.png"),
         (vec!["judge", "source.png", "edited.png", "-i", " "], "instruction"),
-        (vec!["judge", "source.png", "edited.png", "-i", "x", "--mode", "oracle"], "--box"),
-        (
-            vec![
-                "judge",
-                "source.png",
-                "edited.png",
-                "-i",
-                "x",
-                "--mode",
-                "oracle",
-                "--box",
-                "9,9,1,1",
-            ],
-            "box 1",
-        ),
-        (vec!["judge", "source.png", "edited.png", "-i", "x", "--box", "1,2,3"], "x1,y1,x2,y2"),
-        (vec!["judge", "source.png", "edited.png", "-i", "x", "--criterion", "beauty"], "beauty"),
-        (
-            vec![
-                "judge",
-                "source.png",
-                "edited.png",
-                "-i",
-                "x",
-                "--model",
-                "m",
-                "--param",
-                "temperature",
-            ],
-            "KEY=VALUE",
-        ),
+        (judge(&["--mode", "oracle"]), "--box"),
+        (judge(&["--box", "9,9,1,1"]), "box 1 is [9, 9, 1, 1]"),
+        (judge(&["--box", "9,9,10,10"]), "less than 4 pixels"),
+        (judge(&["--box", "9,9,99999,20"]), "not inside"),
+        (judge(&["--box", "1,2,3"]), "x1,y1,x2,y2"),
+        (judge(&["--criterion", "beauty"]), "beauty"),
+        (judge(&["--model", "m", "--param", "temperature"]), "KEY=VALUE"),
+        (judge(&["--param", "seed=1"]), "drop them"),
+        (judge(&["--model", "m", "--base-url", "http://"]), "names no server"),
+        (judge(&["--model", "m", "--base-url", "localhost:1/v1"]), "write http://localhost:1/v1"),
+        (judge(&["--model", "m", "--prices", "source.png"]), "source.png"),
     ] {
         let output = run(folder.path(), &args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(stderr(&output).contains(hint), "{args:?}: {}", stderr(&output));
         assert!(output.stdout.is_empty(), "{args:?}");
+        assert!(output.stderr.len() < 2000, "{args:?}");
     }
     let left: Vec<_> =
         fs::read_dir(folder.path()).unwrap().map(|e| e.unwrap().file_name()).collect();

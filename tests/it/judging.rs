@@ -275,3 +275,93 @@ fn a_key_that_the_server_repeats_is_kept_nowhere() {
         assert!(!bytes.windows(KEY.len()).any(|part| part == KEY.as_bytes()), "{}", path.display());
     }
 }
+
+#[test]
+fn what_the_model_is_told_of_calls_beyond_a_limit_is_recorded() {
+    let (folder, _) = pair();
+    let look = |id: &str| {
+        json!({ "id": id, "type": "function",
+                "function": { "name": "zoom_in", "arguments": "{\"bbox\": [10, 10, 60, 60]}" } })
+    };
+    let three = json!({ "role": "assistant", "content": "I look.",
+                        "tool_calls": [look("a"), look("b"), look("c")] });
+    let late = json!({ "role": "assistant", "content": "Once more.", "tool_calls": [look("d")] });
+    let server = Server::start(vec![says(&three), says(&late), says_text(FLAWLESS)]);
+    let more = ["--dialect", "native", "--max-calls", "2"];
+    let judgement = printed(&judge(folder.path(), &server, &more))["judgements"][0].clone();
+    assert_eq!(judgement["label"], "Flawless Execution");
+    assert_eq!((&judgement["turns"], &judgement["tool_calls"]), (&json!(3), &json!(2)));
+    let observed: Vec<Value> = events(&folder.path().join("run"))
+        .into_iter()
+        .filter_map(|event| event["event"].get("observed").cloned())
+        .collect();
+    let kinds: Vec<(u64, &str)> = observed
+        .iter()
+        .map(|one| (one["turn"].as_u64().unwrap(), one["call"]["id"].as_str().unwrap()))
+        .collect();
+    assert_eq!(kinds, [(1, "a"), (1, "b"), (1, "c"), (2, "d")]);
+    let refusal = |index: usize| observed[index]["answer"]["refused"]["text"].as_str();
+    assert_eq!((refusal(0), refusal(1)), (None, None));
+    // The texts of the trace are the ones that were sent.
+    let sent = server.arrived().last().unwrap().json()["messages"].to_string();
+    for index in [2, 3] {
+        let text = Value::from(refusal(index).unwrap()).to_string();
+        assert!(sent.contains(text.trim_matches('"')), "{text} was not sent");
+    }
+}
+
+#[test]
+fn what_it_cost_follows_from_tokens_and_prices_or_is_unknown() {
+    let (folder, _) = pair();
+    let prices = "[model]\nsome-model = { input = 100, cached_input = 10, output = 1000 }\n";
+    fs::write(folder.path().join("prices.toml"), prices).unwrap();
+    let server = Server::start(vec![says_text(FLAWLESS)]);
+    let output = judge(folder.path(), &server, &["--prices", "prices.toml"]);
+    let object = printed(&output);
+    // 2 new tokens, 8 cached ones, 2 of the reply.
+    let cost = object["judgements"][0]["cost"].as_f64().unwrap();
+    assert!((cost - 0.00228).abs() < 1e-12, "{cost}");
+    assert_eq!(object["cost"], object["judgements"][0]["cost"]);
+    assert!(stderr(&output).contains("$0.0023"), "{}", stderr(&output));
+    // The trace alone is enough.
+    let trace = folder.path().join(object["judgements"][0]["trace"].as_str().unwrap());
+    let bundle = deeplook::trace::Bundle::read(&trace).unwrap();
+    let judgement = deeplook::trace::reduce(&bundle.manifest, &bundle.events);
+    assert_eq!(judgement.cost, Some(cost));
+
+    let output = judge(folder.path(), &server, &[]);
+    assert_eq!(printed(&output)["judgements"][0]["cost"], Value::Null);
+    assert!(stderr(&output).contains("--prices FILE"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_budget_of_tokens_that_is_used_up_is_a_failure() {
+    let (folder, _) = pair();
+    let server = Server::start(vec![says_text("Let me see.")]);
+    let output = judge(folder.path(), &server, &["--token-budget", "20"]);
+    assert_eq!(output.status.code(), Some(2));
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let reason = object["judgements"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("20 tokens"), "{reason}");
+    assert_eq!(server.arrived().len(), 2);
+}
+
+#[test]
+fn the_end_of_the_output_is_the_answer() {
+    let (folder, case) = pair();
+    let args = ["judge", "source.png", "edited.png", "-i", &case.instruction, "--trace", "run"];
+    let output = run(folder.path(), &args);
+    let text = super::command::stdout(&output);
+    let lines: Vec<&str> = text.lines().collect();
+    let end = lines[lines.len().saturating_sub(12)..].join("\n");
+    for part in [
+        "Instruction Following: ",
+        "Visual Consistency: ",
+        "digest",
+        "no cost",
+        "trace: run",
+        ".png",
+    ] {
+        assert!(end.contains(part), "{part} is not in:\n{end}");
+    }
+}

@@ -3,5 +3,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop them too")]
 
 mod command;
+mod faults;
 mod judging;
 mod wire;

@@ -9,11 +9,12 @@ use std::path::Path;
 
 use fast_image_resize::images::{Image, ImageRef};
 use fast_image_resize::{ResizeAlg, ResizeOptions, Resizer};
+use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, PngEncoder};
 use image::imageops::FilterType;
 use image::{
-    DynamicImage, ImageDecoder, ImageEncoder, ImageError, ImageFormat, ImageReader, Limits,
-    RgbImage,
+    DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat,
+    ImageReader, Limits, RgbImage,
 };
 
 use crate::coords::{PixelBox, Size};
@@ -138,10 +139,19 @@ impl Picture {
             image::codecs::png::FilterType::Adaptive,
         );
         let (width, height) = self.0.dimensions();
-        let written =
-            encoder.write_image(self.0.as_raw(), width, height, image::ExtendedColorType::Rgb8);
+        let written = encoder.write_image(self.0.as_raw(), width, height, ExtendedColorType::Rgb8);
         debug_assert!(written.is_ok(), "writing to memory cannot fail");
         bytes
+    }
+
+    /// The picture as a JPEG file of this quality, 1 to 100; `None` beyond JPEG's 65,535 pixels a
+    /// side.
+    pub fn to_jpeg(&self, quality: u8) -> Option<Vec<u8>> {
+        let mut bytes = Vec::new();
+        let encoder = JpegEncoder::new_with_quality(&mut bytes, quality);
+        let (width, height) = self.0.dimensions();
+        encoder.write_image(self.0.as_raw(), width, height, ExtendedColorType::Rgb8).ok()?;
+        Some(bytes)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use crate::coords::{BoxConvention, PixelBox, Size};
 use crate::picture::Picture;
 use crate::tool::ToolError;
@@ -25,7 +27,7 @@ pub struct View {
 }
 
 /// A part of a [`View`] that shows a region of a source picture.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Panel {
     /// Where on the view.
     pub area: PixelBox,
@@ -169,7 +171,7 @@ pub(crate) fn quoted(text: &str) -> String {
 }
 
 /// The first `longest` characters, with a mark where more was there.
-pub(crate) fn cut(text: &str, longest: usize) -> String {
+pub fn cut(text: &str, longest: usize) -> String {
     match text.char_indices().nth(longest) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

@@ -38,16 +38,3 @@ pub(crate) fn parts_side_by_side(
     let [left, _] = halves;
     (canvas.and_then(Picture::from_rgb).unwrap_or(left), left_area, right_area)
 }
-
-/// The size at which a crop of `size` is shown: enlarged until its long side reaches `floor`, but
-/// never by more than `most`; reduced where it is longer than `ceiling`.
-pub(crate) fn shown_size(size: Size, floor: u32, most: f64, ceiling: u32) -> Size {
-    let long = size.long_side();
-    if long < floor {
-        size.scaled((f64::from(floor) / f64::from(long)).min(most))
-    } else if long > ceiling {
-        size.with_long_side(ceiling)
-    } else {
-        size
-    }
-}

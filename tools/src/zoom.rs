@@ -10,7 +10,7 @@ use crate::coords::{BoxConvention, PixelBox};
 use crate::picture::Picture;
 use crate::registration::Registration;
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
-use crate::side_by_side::{shown_size, side_by_side};
+use crate::side_by_side::side_by_side;
 use crate::tool::{Tool, ToolError, ToolOutput};
 
 /// What a judge says to see the region in the original and the edited picture at once.
@@ -160,7 +160,7 @@ impl ZoomIn {
         let margin = (self.margin * asked.width().max(asked.height())).max(self.margin_pixels);
         let region = asked.grown(margin, margin).whole_pixels(source.size());
         let crop = source.cropped(&region);
-        let shown = shown_size(crop.size(), self.floor, self.most, self.ceiling);
+        let shown = crop.size().shown(self.floor, self.most, self.ceiling);
         (crop.resized(shown), region)
     }
 }

@@ -116,10 +116,32 @@ fn the_wrong_object_leaves_the_targets_alone() {
 }
 
 #[test]
+fn what_a_killed_run_left_is_taken_away_but_not_what_another_is_drawing() {
+    let folder = tempfile::tempdir().unwrap();
+    let left = folder.path().join(".drawn.unfinished");
+    fs::create_dir_all(left.join("edits/somebody")).unwrap();
+    fs::write(left.join("edits/somebody/0001.png"), b"half").unwrap();
+    let out = folder.path().join("drawn");
+    let lock = fs::File::create(left.join(".lock")).unwrap();
+    lock.lock().unwrap();
+    let error = make(&out, 1, 5, &|| ()).unwrap_err();
+    assert!(matches!(error, DrawError::Busy { .. }), "{error}");
+    assert!(left.join("edits/somebody").is_dir());
+    drop(lock);
+    let drawn = std::sync::atomic::AtomicUsize::new(0);
+    let count = || {
+        drawn.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    };
+    make(&out, 1, 5, &count).unwrap();
+    assert_eq!(drawn.into_inner(), 1);
+    assert!(!left.exists() && !out.join("edits/somebody").exists() && !out.join(".lock").exists());
+}
+
+#[test]
 fn the_same_seed_gives_the_same_files_however_many_are_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("new/drawn");
-    let made = make(&out, 2, 5).unwrap();
+    let made = make(&out, 2, 5, &|| ()).unwrap();
     assert_eq!((made.cases, made.labels), (2, made.edits * 2));
 
     let lines = fs::read_to_string(&made.cases_file).unwrap();
@@ -139,7 +161,7 @@ fn the_same_seed_gives_the_same_files_however_many_are_drawn() {
     assert!(labels.iter().all(|label| label.annotator == "truth"));
     assert_eq!(fs::read_dir(out.parent().unwrap()).unwrap().count(), 1, "nothing is left behind");
 
-    let refused = make(&out, 2, 5).unwrap_err();
+    let refused = make(&out, 2, 5, &|| ()).unwrap_err();
     assert!(refused.to_string().contains("is not empty"), "{refused}");
 }
 
@@ -147,7 +169,7 @@ fn the_same_seed_gives_the_same_files_however_many_are_drawn() {
 fn absurd_numbers_of_cases_are_refused_with_advice() {
     let folder = tempfile::tempdir().unwrap();
     for (cases, advice) in [(0, "at least one"), (MOST_CASES + 1, "ask for fewer")] {
-        let error = make(&folder.path().join("drawn"), cases, 1).unwrap_err().to_string();
+        let error = make(&folder.path().join("drawn"), cases, 1, &|| ()).unwrap_err().to_string();
         assert!(error.contains(advice), "{error}");
     }
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0);

@@ -1,7 +1,7 @@
 //! Writing a drawn benchmark to disk.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -33,8 +33,14 @@ pub struct Made {
 /// Draws a benchmark into the folder `out`, which must be new or empty.
 ///
 /// Everything is written beside it first and renamed at the end: the folder is complete or not
-/// there.
-pub fn make(out: &Path, cases: usize, seed: u64) -> Result<Made, DrawError> {
+/// there. What a run that was killed has left there is taken away. `drawn` is called after each
+/// case.
+pub fn make(
+    out: &Path,
+    cases: usize,
+    seed: u64,
+    drawn: &(dyn Fn() + Sync),
+) -> Result<Made, DrawError> {
     if cases == 0 {
         return Err(DrawError::NoCases);
     }
@@ -47,9 +53,12 @@ pub fn make(out: &Path, cases: usize, seed: u64) -> Result<Made, DrawError> {
     };
     refuse_what_is_there(&out)?;
     fs::create_dir_all(parent).map_err(|source| DrawError::io(parent, source))?;
-    let hidden = format!(".{}.unfinished-{}", name.to_string_lossy(), std::process::id());
-    let unfinished = parent.join(hidden);
-    let made = write_all(&unfinished, cases, seed).and_then(|made| {
+    let unfinished = parent.join(format!(".{}.unfinished", name.to_string_lossy()));
+    let lock = take_over(&unfinished)?;
+    let made = write_all(&unfinished, cases, seed, drawn).and_then(|made| {
+        drop(lock);
+        let lock = unfinished.join(LOCK);
+        fs::remove_file(&lock).map_err(|source| DrawError::io(&lock, source))?;
         // An empty folder may be in the way.
         match fs::remove_dir(&out) {
             Err(source) if source.kind() != ErrorKind::NotFound => {
@@ -69,6 +78,31 @@ pub fn make(out: &Path, cases: usize, seed: u64) -> Result<Made, DrawError> {
 
 const CASES: &str = "cases.jsonl";
 const LABELS: &str = "labels.jsonl";
+const LOCK: &str = ".lock";
+
+/// Makes the folder ours alone, and empty. The lock goes with the process that holds it.
+fn take_over(unfinished: &Path) -> Result<File, DrawError> {
+    let path = unfinished.join(LOCK);
+    let fail = |source| DrawError::io(unfinished, source);
+    fs::create_dir_all(unfinished).map_err(fail)?;
+    let lock = File::create(&path).map_err(fail)?;
+    match lock.try_lock() {
+        Ok(()) => {}
+        Err(TryLockError::WouldBlock) => {
+            return Err(DrawError::Busy { unfinished: unfinished.to_owned() });
+        }
+        Err(TryLockError::Error(source)) => return Err(fail(source)),
+    }
+    for entry in fs::read_dir(unfinished).map_err(fail)? {
+        let left = entry.map_err(fail)?.path();
+        if left.is_dir() {
+            fs::remove_dir_all(&left).map_err(fail)?;
+        } else if left != path {
+            fs::remove_file(&left).map_err(fail)?;
+        }
+    }
+    Ok(lock)
+}
 
 fn refuse_what_is_there(out: &Path) -> Result<(), DrawError> {
     match fs::read_dir(out) {
@@ -81,10 +115,15 @@ fn refuse_what_is_there(out: &Path) -> Result<(), DrawError> {
     }
 }
 
-fn write_all(folder: &Path, cases: usize, seed: u64) -> Result<Made, DrawError> {
+fn write_all(
+    folder: &Path,
+    cases: usize,
+    seed: u64,
+    drawn: &(dyn Fn() + Sync),
+) -> Result<Made, DrawError> {
     let written: Vec<(CaseRecord, Vec<LabelRecord>)> = (0..cases)
         .into_par_iter()
-        .map(|index| write_case(folder, super::case(seed, index)?))
+        .map(|index| write_case(folder, super::case(seed, index)?).inspect(|_| drawn()))
         .collect::<Result<_, _>>()?;
     let (records, labels): (Vec<_>, Vec<_>) = written.into_iter().unzip();
     let labels = labels.concat();
@@ -173,6 +212,12 @@ pub enum DrawError {
     NotEmpty {
         /// The folder.
         out: PathBuf,
+    },
+    /// Somebody else is at it.
+    #[error("another run is drawing the same data set, in {}; wait for it, or name another folder", unfinished.display())]
+    Busy {
+        /// Where it does.
+        unfinished: PathBuf,
     },
     /// No layout was found.
     #[error("found no room for the objects of case {index} of seed {seed}; take another seed")]

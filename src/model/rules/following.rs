@@ -10,13 +10,14 @@ use super::{Opinion, Place, View, label};
 /// The side at which the crops of the oracle mode are looked at.
 const SIDE: u32 = 224;
 
-/// Judges a crop around the target by what the reference makes of it.
+/// Judges a crop around the target by what the reference makes of it; `None` where that is nothing,
+/// for then it tells nothing.
 pub(super) fn with_reference(
     wish: &Wish,
     source: &Picture,
     edited: &Picture,
     reference: &Picture,
-) -> Opinion {
+) -> Option<Opinion> {
     let size = source.size().with_long_side(source.size().long_side().min(SIDE));
     let source = Patch::of(source, size);
     let seen = Trio {
@@ -25,27 +26,28 @@ pub(super) fn with_reference(
         source,
     };
     let asked = seen.source.differs_from(&seen.reference);
+    if asked.count() == 0 {
+        return None;
+    }
+    Some(compared(wish, &seen, &asked))
+}
+
+fn compared(wish: &Wish, seen: &Trio, asked: &Mask) -> Opinion {
     let made = seen.source.differs_from(&seen.edited);
-    if made.minus(&asked).share() > 0.5 {
+    if made.minus(asked).share() > 0.5 {
         return Opinion::new(
             label::NOT_LOCALISED,
             "the edited crop shows something else altogether, so the target is not there",
         );
     }
-    if asked.count() == 0 {
-        return Opinion::new(
-            label::FLAWLESS,
-            "the reference changes nothing in this crop, so there is nothing to miss",
-        );
-    }
     if let Action::Count { .. } = wish.action {
-        return counted(&seen, &asked, &made);
+        return counted(seen, asked, &made);
     }
-    let near = around(&asked);
+    let near = around(asked);
     let made = made.and(&near);
     let wrong = seen.reference.differs_from(&seen.edited).and(&near);
     let either = asked.or(&made);
-    let (missing, left) = (part(&wrong, &either), part(&made.and(&asked.grown(1)), &asked));
+    let (missing, left) = (part(&wrong, &either), part(&made.and(&asked.grown(1)), asked));
     let numbers = format!(
         "of what the reference changes here {:.0} % changed; {:.0} % of all changes differ from it",
         left * 100.0,
@@ -73,7 +75,7 @@ pub(super) fn with_reference(
         _ => {
             let ring = asked.hull().grown(6).minus(&asked.hull().grown(2));
             let ground = Palette::of(seen.source.under(&ring));
-            let palette = Palette::of(seen.reference.under(&asked));
+            let palette = Palette::of(seen.reference.under(asked));
             let right = made.filtered(&seen.edited, |rgb| palette.has(rgb) && !ground.has(rgb));
             part(&right, &made) > 0.2
         }

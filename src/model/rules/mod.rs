@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use self::instruction::{Action, Wish};
 use self::look::{Sight, sight};
-use super::{ChatModel, FailedAttempt, ModelError};
+use super::{ChatModel, FailedAttempt, ModelError, Price};
 use crate::message::{
     Dialect, Message, Observation, Part, Reply, Request, SentPicture, ToolChoice, Usage,
 };
@@ -61,6 +61,7 @@ impl Rules {
             params: BTreeMap::new(),
             dialect,
             boxes: BoxConvention::PIXELS,
+            price: Some(Price::FREE),
         }
     }
 }
@@ -177,7 +178,8 @@ impl<'a> Facts<'a> {
     /// Where the original and `second` differ: by the tool, or else with its own eyes.
     fn view(&self, second: &str) -> Option<View> {
         let told = self.observed(second).filter(|seen| seen.data["regions"].is_array());
-        told.map(told_view).or_else(|| own_view(&self.picture(ORIGINAL)?, &self.picture(second)?))
+        let own = || Some(own_view(&self.picture(ORIGINAL)?, &self.picture(second)?));
+        told.map(told_view).or_else(own)
     }
 }
 
@@ -222,7 +224,7 @@ fn halves(pair: &Picture) -> (Picture, Picture) {
 }
 
 /// Where two pictures differ, without the tool.
-fn own_view(first: &Picture, second: &Picture) -> Option<View> {
+fn own_view(first: &Picture, second: &Picture) -> View {
     let seen = compare(first, second, MOST_PLACES, &Settings::default());
     let places = seen.regions.iter().map(|region| {
         let margin = 0.5 * region.bbox.width().max(region.bbox.height());
@@ -231,13 +233,13 @@ fn own_view(first: &Picture, second: &Picture) -> Option<View> {
         let sight = sight(&first.cropped(&left), &second.cropped(&right));
         Place { bbox: region.bbox, sight, crop: None }
     });
-    Some(View {
+    View {
         places: places.collect(),
         left_out: seen.left_out,
         everywhere: seen.changed_everywhere
             || is_everywhere(seen.differing * 100.0)
             || seen.regions.iter().any(|r| is_everywhere(r.area_fraction * 100.0)),
-    })
+    }
 }
 
 /// The next message; `None` where it does not know the criterion.
@@ -255,25 +257,13 @@ fn decide(request: &Request) -> Option<Value> {
     let oracle = facts.text("mode") == "oracle";
     let opinion = if following && oracle {
         at_the_target(&facts, &wish)
-    } else if let Some(view) = facts.view(EDITED) {
-        let mut opinion = if following {
-            following::by_places(&wish, &view)
-        } else {
-            let reference = facts.has(REFERENCE).then(|| facts.view(REFERENCE)).flatten();
-            consistency::by_places(&wish, &view, reference.as_ref(), oracle)
-        };
-        let places = view.places.iter().filter_map(|place| {
-            let what = following::in_words(place.sight.as_ref()?);
-            Some(format!("{}: {what}. ", place.crop.as_deref().unwrap_or("One place")))
-        });
-        opinion.thought = places.chain([opinion.thought]).collect();
-        Some(opinion)
     } else {
-        None
+        by_places(&facts, &wish, following, oracle)
     };
     let refuse = |why: &str| Some(json!({ "role": "assistant", "content": null, "refusal": why }));
-    let Some(opinion) = opinion else {
-        return refuse("the offline judge could not see the pictures");
+    let opinion = match opinion {
+        Ok(opinion) => opinion,
+        Err(why) => return refuse(why),
     };
     let guessed = wish.action == Action::Unknown && !facts.has(REFERENCE);
     if following && guessed && opinion.label == label::FLAWLESS {
@@ -284,11 +274,42 @@ fn decide(request: &Request) -> Option<Value> {
     Some(answer(&wish, &opinion))
 }
 
-/// Judges the crops around a target.
-fn at_the_target(facts: &Facts<'_>, wish: &Wish) -> Option<Opinion> {
-    let (source, edited) = (facts.picture(ORIGINAL)?, facts.picture(EDITED)?);
+const UNSEEN: &str = "the offline judge could not see the pictures";
+
+/// Judges by the places that changed; the error says why it cannot.
+fn by_places(
+    facts: &Facts<'_>,
+    wish: &Wish,
+    following: bool,
+    masked: bool,
+) -> Result<Opinion, &'static str> {
+    let view = facts.view(EDITED).ok_or(UNSEEN)?;
+    let mut opinion = if following {
+        following::by_places(wish, &view)
+    } else {
+        let reference = facts.has(REFERENCE).then(|| facts.view(REFERENCE)).flatten();
+        consistency::by_places(wish, &view, reference.as_ref(), masked)
+    };
+    let places = view.places.iter().filter_map(|place| {
+        let what = following::in_words(place.sight.as_ref()?);
+        Some(format!("{}: {what}. ", place.crop.as_deref().unwrap_or("One place")))
+    });
+    opinion.thought = places.chain([opinion.thought]).collect();
+    Ok(opinion)
+}
+
+/// Judges the crops around a target; the error says why it cannot.
+fn at_the_target(facts: &Facts<'_>, wish: &Wish) -> Result<Opinion, &'static str> {
+    let (source, edited) = facts.picture(ORIGINAL).zip(facts.picture(EDITED)).ok_or(UNSEEN)?;
     let mut opinion = match facts.picture(REFERENCE) {
-        Some(reference) => following::with_reference(wish, &source, &edited, &reference),
+        Some(reference) => following::with_reference(wish, &source, &edited, &reference).ok_or(
+            "the reference changes nothing in this crop, so that the offline judge cannot tell what \
+             was to change; ask a model with --model",
+        )?,
+        // Things that came or went are anywhere in the crop.
+        None if matches!(wish.action, Action::Count { .. }) => {
+            following::by_places(wish, &own_view(&source, &edited))
+        }
         None => {
             let place = |sight: Sight| Place {
                 bbox: PixelBox::whole(source.size()),
@@ -302,7 +323,7 @@ fn at_the_target(facts: &Facts<'_>, wish: &Wish) -> Option<Opinion> {
         }
     };
     opinion.evidence = vec![ORIGINAL.to_owned(), EDITED.to_owned()];
-    Some(opinion)
+    Ok(opinion)
 }
 
 /// Asks the tool where the pictures differ; also from the reference, where there is one.

@@ -1,45 +1,44 @@
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deeplook_tools::{BoxConvention, Toolbox};
+use deeplook_tools::Toolbox;
 
 use super::*;
 use crate::case::EditCase;
 use crate::dataset::draw::{self, DrawnCase, Editor};
 use crate::judge::{Judge, JudgeSettings};
-use crate::prompt::{Mode, Pack};
-use crate::trace::{ModelRecord, RunFolder};
+use crate::prompt::{self, Mode, Pack};
+use crate::trace::{Judgement, RunFolder};
 
 fn judge(mode: Mode, dialect: Dialect) -> Judge<Rules> {
-    let record = ModelRecord {
-        id: "rules".to_owned(),
-        base_url: None,
-        profile: Value::Null,
-        params: BTreeMap::new(),
-        dialect,
-        boxes: BoxConvention::PIXELS,
-    };
-    let pack = Pack::embedded("dlebench/v1").unwrap();
+    let pack = Pack::embedded(prompt::DEFAULT).unwrap();
     let settings = JudgeSettings { mode, ..JudgeSettings::default() };
-    Judge::new(Rules::default(), record, pack, Toolbox::standard(), settings)
+    Judge::new(Rules::default(), Rules::record(dialect), pack, Toolbox::standard(), settings)
 }
 
-fn label(judge: &Judge<Rules>, drawn: &DrawnCase, editor: Editor, criterion: &str) -> String {
+fn case(drawn: &DrawnCase, editor: Editor) -> EditCase {
     let edit = drawn.edits.iter().find(|edit| edit.editor == editor).unwrap();
-    let case = EditCase {
+    EditCase {
         reference: Some(drawn.reference.clone().into()),
         kind: Some(drawn.kind.name().to_owned()),
         boxes: drawn.boxes.clone(),
         ..EditCase::new(drawn.source.clone(), edit.picture.clone(), &drawn.instruction)
-    };
+    }
+}
+
+fn judgement(judge: &Judge<Rules>, case: &EditCase, criterion: &str) -> Judgement {
     let folder = tempfile::tempdir().unwrap();
     let run = RunFolder::new(folder.path());
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let judged = runtime.block_on(judge.judge(&case, criterion, &run, &|_| {})).unwrap();
-    let part = judged.judgement.deciding_part().unwrap();
+    runtime.block_on(judge.judge(case, criterion, &run, &|_| {})).unwrap().judgement
+}
+
+fn label(judge: &Judge<Rules>, drawn: &DrawnCase, editor: Editor, criterion: &str) -> String {
+    let judgement = judgement(judge, &case(drawn, editor), criterion);
+    let part = judgement.deciding_part().unwrap();
     assert!(part.reasoning.as_ref().unwrap().contains("offline judge, a baseline"));
     assert_eq!(part.unknown_evidence, Vec::<String>::new());
-    judged.judgement.label().unwrap().to_owned()
+    assert_eq!(judgement.cost, Some(0.0));
+    judgement.label().unwrap().to_owned()
 }
 
 #[test]
@@ -56,6 +55,25 @@ fn clear_edits_get_their_labels() {
     assert_eq!(label(&tool, &drawn, Editor::NoOp, "if"), label::NOT_LOCALISED);
     let plain = judge(Mode::Plain, Dialect::Native);
     assert_eq!(label(&plain, &drawn, Editor::NoOp, "vc"), label::PERFECT);
+}
+
+#[test]
+fn added_things_are_seen_wherever_they_are() {
+    let drawn = draw::case(1, 6).unwrap();
+    let oracle = judge(Mode::Oracle, Dialect::Native);
+    assert_eq!(label(&oracle, &drawn, Editor::Perfect, "if"), label::FLAWLESS);
+    assert_eq!(label(&oracle, &drawn, Editor::NoOp, "if"), label::NOT_LOCALISED);
+}
+
+#[test]
+fn a_reference_that_changes_nothing_is_no_reason_for_a_label() {
+    let drawn = draw::case(1, 4).unwrap();
+    let mut case = case(&drawn, Editor::Perfect);
+    case.reference = Some(drawn.source.clone().into());
+    let judgement = judgement(&judge(Mode::Oracle, Dialect::Native), &case, "if");
+    let outcome = judgement.outcome.unwrap();
+    assert_eq!(outcome.name(), "abstained", "{outcome:?}");
+    assert!(outcome.reason().unwrap().contains("reference changes nothing"), "{outcome:?}");
 }
 
 #[test]

@@ -21,6 +21,8 @@ pub(crate) enum Step {
     Stall(Duration),
     /// Nothing comes for this long.
     Hang(Duration),
+    /// Whatever this makes of the request.
+    Reply(fn(&Value) -> Value),
 }
 
 /// A response with a JSON body.
@@ -119,7 +121,12 @@ fn serve(stream: TcpStream, step: Step, seen: &Mutex<Vec<Arrived>>) -> std::io::
     });
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
-    seen.lock().unwrap().push(Arrived { head, body });
+    let arrived = Arrived { head, body };
+    let step = match step {
+        Step::Reply(reply) => answer(200, &reply(&arrived.json())),
+        step => step,
+    };
+    seen.lock().unwrap().push(arrived);
 
     let mut stream = stream;
     match step {
@@ -138,7 +145,7 @@ fn serve(stream: TcpStream, step: Step, seen: &Mutex<Vec<Arrived>>) -> std::io::
             write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{{\"choices\": [")?;
             thread::sleep(time);
         }
-        Step::Reset => {}
+        Step::Reset | Step::Reply(_) => {}
         Step::Hang(time) => thread::sleep(time),
     }
     Ok(())

@@ -1,0 +1,210 @@
+//! What models cost, as data.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::LazyLock;
+
+use serde::{Deserialize, Serialize};
+
+use crate::files;
+use crate::message::Usage;
+
+/// What the tokens of a model cost, in US dollars per million.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Price {
+    /// Tokens of a request.
+    pub input: f64,
+    /// Tokens of a request that the server had kept from before; without it, as the others.
+    pub cached_input: Option<f64>,
+    /// Tokens of a reply, thinking included.
+    pub output: f64,
+    /// When this was written down.
+    pub written: Option<String>,
+}
+
+impl Price {
+    /// Of what runs on one's own machine and counts no tokens.
+    pub const FREE: Self = Self { input: 0.0, cached_input: None, output: 0.0, written: None };
+
+    /// What `usage` costs in US dollars; `None` where the server did not count the tokens.
+    pub fn cost(&self, usage: Usage) -> Option<f64> {
+        // What is free need not be counted.
+        let part = |tokens: Option<u64>, rate: f64| match tokens {
+            Some(tokens) => Some(tokens as f64 * rate / 1e6),
+            None => (rate == 0.0).then_some(0.0),
+        };
+        let cached = usage.cached_tokens.unwrap_or(0);
+        let fresh = usage.prompt_tokens.map(|tokens| tokens.saturating_sub(cached));
+        let cached = part(Some(cached), self.cached_input.unwrap_or(self.input))?;
+        Some(part(fresh, self.input)? + cached + part(usage.completion_tokens, self.output)?)
+    }
+}
+
+/// Prices by the names of models.
+#[derive(Debug, Clone, Default)]
+pub struct Prices(BTreeMap<String, Offer>);
+
+#[derive(Debug, Clone)]
+struct Offer {
+    price: Price,
+    /// The price holds only where the base URL contains this.
+    server: Option<String>,
+}
+
+/// `prices.toml`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    written: Option<String>,
+    model: BTreeMap<String, Entry>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    input: f64,
+    cached_input: Option<f64>,
+    output: f64,
+    server: Option<String>,
+}
+
+/// Why a file holds no prices.
+#[derive(Debug, thiserror::Error)]
+pub enum PricesError {
+    /// The file cannot be read.
+    #[error("cannot read the prices {path}: {reason}")]
+    Unreadable {
+        /// Which file.
+        path: String,
+        /// What happened.
+        reason: String,
+    },
+    /// The file does not say what it should.
+    #[error(
+        "{path} holds no prices: {reason}; write e.g. model.\"qwen3-vl\" = {{ input = 0.2, output = 0.8 }}, in US \
+         dollars per million tokens"
+    )]
+    Invalid {
+        /// Which file.
+        path: String,
+        /// What is wrong where.
+        reason: String,
+    },
+}
+
+impl Prices {
+    /// The prices in this program.
+    pub fn built_in() -> Self {
+        // A test makes sure that it parses.
+        static TABLE: LazyLock<Prices> =
+            LazyLock::new(|| parse(include_str!("prices.toml")).unwrap_or_default());
+        TABLE.clone()
+    }
+
+    /// The prices of a TOML file like the one in this program.
+    pub fn load(path: &Path) -> Result<Self, PricesError> {
+        let shown = || path.display().to_string();
+        let text = files::read_small_text(path)
+            .map_err(|reason| PricesError::Unreadable { path: shown(), reason })?;
+        parse(&text).map_err(|reason| PricesError::Invalid { path: shown(), reason })
+    }
+
+    /// These, and where `others` say something of the same model, that.
+    pub fn replaced_by(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
+    /// The price of a model on a server, if it is known.
+    pub fn of(&self, model: &str, base_url: &str) -> Option<&Price> {
+        let offer = self.0.get(model).or_else(|| self.0.get(undated(model)?))?;
+        let holds = offer.server.as_ref().is_none_or(|server| base_url.contains(server));
+        holds.then_some(&offer.price)
+    }
+}
+
+/// A name without the date at its end.
+fn undated(model: &str) -> Option<&str> {
+    let at = model.len().checked_sub("-2025-08-07".len())?;
+    let (name, date) = model.split_at_checked(at)?;
+    let is_date = date.bytes().enumerate().all(|(place, byte)| match place {
+        0 | 5 | 8 => byte == b'-',
+        _ => byte.is_ascii_digit(),
+    });
+    is_date.then_some(name)
+}
+
+fn parse(text: &str) -> Result<Prices, String> {
+    let Table { written, model } = toml::from_str(text).map_err(|error| error.to_string())?;
+    let offer = |(name, entry): (String, Entry)| {
+        let Entry { input, cached_input, output, server } = entry;
+        let mut rates = [Some(input), cached_input, Some(output)].into_iter().flatten();
+        if !rates.all(|rate| (0.0..1e6).contains(&rate)) {
+            return Err(format!("a price of {name:?} is not a number from 0 on"));
+        }
+        let price = Price { input, cached_input, output, written: written.clone() };
+        Ok((name, Offer { price, server }))
+    };
+    Ok(Prices(model.into_iter().map(offer).collect::<Result<_, _>>()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn usage(prompt: u64, cached: Option<u64>, completion: u64) -> Usage {
+        Usage {
+            prompt_tokens: Some(prompt),
+            cached_tokens: cached,
+            completion_tokens: Some(completion),
+        }
+    }
+
+    #[test]
+    fn the_built_in_table_is_sound_and_knows_servers_and_dates() {
+        parse(include_str!("prices.toml")).unwrap();
+        let prices = Prices::built_in();
+        let (openai, own) = ("https://api.openai.com/v1", "http://localhost:8000/v1");
+        assert_eq!(prices.of("gpt-5", openai).unwrap().input, 1.25);
+        assert_eq!(prices.of("gpt-5-2025-08-07", openai), prices.of("gpt-5", openai));
+        assert_eq!(prices.of("gpt-5", own), None, "another server has its own prices");
+        for unknown in ["gpt-6", "gpt-5-2025-08-0x", "", "é-2025-08-07"] {
+            assert_eq!(prices.of(unknown, openai), None, "{unknown}");
+        }
+        assert!(prices.of("gpt-5", openai).unwrap().written.is_some());
+    }
+
+    #[test]
+    fn cached_tokens_cost_less_and_uncounted_ones_are_unknown() {
+        let price = Price { input: 2.0, cached_input: Some(0.5), output: 8.0, ..Price::FREE };
+        let cost = price.cost(usage(1_000_000, Some(400_000), 100_000)).unwrap();
+        assert!((cost - (1.2 + 0.2 + 0.8)).abs() < 1e-12, "{cost}");
+        assert_eq!(price.cost(usage(1_000_000, None, 0)), Some(2.0));
+        let nonsense = price.cost(usage(1, Some(9_000_000), 0)).unwrap();
+        assert!((nonsense - 4.5).abs() < 1e-12, "{nonsense}");
+        let dear = Price { cached_input: None, ..price.clone() };
+        assert_eq!(dear.cost(usage(1_000_000, Some(400_000), 0)), Some(2.0));
+        assert_eq!(price.cost(Usage::default()), None);
+        assert_eq!(Price::FREE.cost(Usage::default()), Some(0.0));
+    }
+
+    #[test]
+    fn a_file_replaces_what_it_names() {
+        let own = parse(
+            "[model]\n\"gpt-5\" = { input = 9, output = 9 }\nmine = { input = 0, output = 0 }",
+        );
+        let prices = Prices::built_in().replaced_by(own.unwrap());
+        assert_eq!(prices.of("gpt-5", "http://localhost").unwrap().output, 9.0);
+        assert_eq!(prices.of("mine", "http://localhost").unwrap().input, 0.0);
+        assert!(prices.of("gpt-4o", "https://api.openai.com/v1").is_some());
+        for bad in [
+            "model = 3",
+            "[model]\nm = { input = -1, output = 1 }",
+            "[model]\nm = { input = nan, output = 1 }",
+            "[model]\nm = { input = 1 }",
+            "[model]\nm = { input = 1, output = 1, oputput = 2 }",
+        ] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}
