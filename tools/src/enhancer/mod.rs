@@ -9,13 +9,14 @@ mod network;
 mod tests;
 mod tool;
 
-pub use network::{NetworkFacts, Planes};
+pub use network::NetworkFacts;
 pub use tool::{Enhance, EnhanceArgs};
 
 use serde_json::{Value, json};
 
 use self::network::Network;
 use crate::coords::{PixelBox, Size};
+use crate::onnx::{OnnxError, Session};
 use crate::picture::Picture;
 use crate::tool::ToolError;
 
@@ -56,12 +57,13 @@ impl Enhancer {
         Self { network: None, budget: BUDGET }
     }
 
-    /// Enlarges with `run`; the error says why it cannot be used.
-    pub fn new(
-        facts: NetworkFacts,
-        run: impl Fn(Planes) -> Result<Planes, String> + Send + Sync + 'static,
-    ) -> Result<Self, String> {
-        Ok(Self { network: Some(Network::new(facts, Box::new(run))?), budget: BUDGET })
+    /// Enlarges with a model that takes a picture (1×3×H×W, red, green and blue from 0 to 1) and gives
+    /// a larger one. `sha256` is of its file, for the record.
+    pub fn load(session: Session, name: &str, sha256: &str) -> Result<Self, OnnxError> {
+        let model = session.path().to_owned();
+        let network = Network::load(session, name, sha256)
+            .map_err(|reason| OnnxError::Model { model, reason })?;
+        Ok(Self { network: Some(network), budget: BUDGET })
     }
 
     /// With another number of pixels that the network is fed for one observation.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use image::RgbImage;
 
 use crate::coords::{PixelBox, Size};
+use crate::onnx::{Element, Input, Session, Tensor};
 use crate::picture::Picture;
 
 /// The longest side of a tile, without its surroundings: the widest layer then takes some 50 MB.
@@ -16,16 +17,15 @@ const TILE: u32 = 192;
 /// is cut off with them.
 const SURROUNDINGS: u32 = 16;
 
-/// The enlargement that is the most believable of any network.
-const MOST_SCALE: u32 = 8;
+/// What a network is tried on when it is loaded: small first, then large enough for one that eats a
+/// wide border. The sides differ, so that one answer tells both scale and border.
+const TRIALS: [Size; 2] = [Size { width: 32, height: 24 }, Size { width: 96, height: 88 }];
 
 /// Red, green and blue as three planes of values from 0 to 1, row by row.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Planes {
-    /// Width and height.
-    pub size: Size,
-    /// The values, three times as many as `size` has pixels.
-    pub values: Vec<f32>,
+pub(super) struct Planes {
+    pub(super) size: Size,
+    pub(super) values: Vec<f32>,
 }
 
 /// What is known of an enhancement model.
@@ -56,13 +56,23 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
-    pub(super) fn new(facts: NetworkFacts, run: Box<Run>) -> Result<Self, String> {
-        if !(2..=MOST_SCALE).contains(&facts.scale) {
-            return Err(format!(
-                "the enhancement model {} enlarges {} times; 2 to {MOST_SCALE} times can be used",
-                facts.name, facts.scale
-            ));
-        }
+    pub(super) fn new(facts: NetworkFacts, run: Box<Run>) -> Self {
+        Self { facts, run }
+    }
+
+    /// A network from a model file; the error says why it cannot be one.
+    pub(super) fn load(session: Session, name: &str, sha256: &str) -> Result<Self, String> {
+        let run = runner(session)?;
+        let grey = |size: Size| Planes { size, values: vec![0.5; 3 * size.area() as usize] };
+        let [small, large] = TRIALS;
+        let (given, got) = match run(grey(small)) {
+            Ok(answer) => (small, answer.size),
+            Err(_) => (large, run(grey(large))?.size),
+        };
+        let (scale, border) = scale_and_border(given, got)
+            .ok_or_else(|| format!("it does not enlarge pictures: {given} became {got}"))?;
+        let facts =
+            NetworkFacts { name: name.to_owned(), sha256: sha256.to_owned(), scale, border };
         Ok(Self { facts, run })
     }
 
@@ -118,6 +128,47 @@ impl Network {
         }
         Ok(answer)
     }
+}
+
+/// The model as a function of planes.
+fn runner(session: Session) -> Result<Box<Run>, String> {
+    let (input, output) = match (session.inputs().iter().next(), session.outputs()) {
+        (Some((input, port)), [output])
+            if session.inputs().len() == 1
+                && port.element == Some(Element::F32)
+                && matches!(port.shape[..], [None | Some(1), None | Some(3), None, None]) =>
+        {
+            (input.clone(), output.clone())
+        }
+        _ => {
+            let wanted = "one picture (f32, 1×3×H×W, H and W free) and give one";
+            return Err(format!("it must take {wanted}, but takes {:?}", session.inputs()));
+        }
+    };
+    Ok(Box::new(move |Planes { size, values }| {
+        let shape = [1, 3, size.height as usize, size.width as usize];
+        let picture = Input::F32(Tensor::new(shape, values));
+        let [answer] = session
+            .run(&[(input.as_str(), picture)], [output.as_str()])
+            .map_err(|error| error.to_string())?;
+        match answer.shape[..] {
+            [1, 3, height, width] => {
+                let side = |side: usize| u32::try_from(side).unwrap_or(u32::MAX);
+                Ok(Planes { size: Size::new(side(width), side(height)), values: answer.data })
+            }
+            _ => Err(format!("it gave {:?} instead of a picture", answer.shape)),
+        }
+    }))
+}
+
+/// How a network that made `got` of `given` enlarges, and how much it eats on each side.
+fn scale_and_border(given: Size, got: Size) -> Option<(u32, u32)> {
+    let scale = got.width.checked_sub(got.height)? / (given.width - given.height);
+    let eaten = |given: u32, got: u32| given.checked_sub(got.checked_div(scale)?);
+    let border = eaten(given.width, got.width)? / 2;
+    let fits = |given: u32, got: u32| (given - 2 * border) * scale == got;
+    let plausible = scale >= 2 && fits(given.width, got.width) && fits(given.height, got.height);
+    plausible.then_some((scale, border))
 }
 
 /// Cuts `length` into parts of nearly the same length, none longer than a tile.
