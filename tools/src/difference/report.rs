@@ -121,8 +121,7 @@ fn enlarged_in_words(told: &[Told<'_>], enhancer: &Enhancer) -> String {
     let crops = |how: Enlargement| -> Vec<&str> {
         told.iter().filter(|t| t.enlargement == how).map(|t| t.crop.as_str()).collect()
     };
-    let (enhanced, interpolated) =
-        (crops(Enlargement::Enhanced), crops(Enlargement::Interpolated));
+    let (enhanced, interpolated) = (crops(Enlargement::Enhanced), crops(Enlargement::Interpolated));
     let mut words = String::new();
     if let (false, Some(network)) = (enhanced.is_empty(), enhancer.network()) {
         words += &format!(

@@ -110,7 +110,8 @@ impl Tool for LocalizeDifferences {
             }
         };
         let seen = compare(&first.picture, &second.picture, most, &self.settings);
-        let crops = seen.regions.iter().map(|region| self.crop(region, &seen, [first, second], scene));
+        let crops =
+            seen.regions.iter().map(|region| self.crop(region, &seen, [first, second], scene));
         let mut crops = crops.collect::<Result<Vec<Crop<'_>>, ToolError>>()?;
         // One after the other: the most visible regions are the first to be enhanced.
         let mut purse = self.enhancer.purse();

@@ -24,6 +24,9 @@ use crate::tool::ToolError;
 /// seconds of the photo model on two cores.
 pub const BUDGET: u64 = 1 << 18;
 
+/// What is enhanced at once must fit into memory.
+pub const MOST_BUDGET: u64 = 1 << 22;
+
 /// Enlarging by less than this is left to interpolation: it could hardly be seen.
 const WORTHWHILE: f64 = 1.3;
 
@@ -66,9 +69,10 @@ impl Enhancer {
         Ok(Self { network: Some(network), budget: BUDGET })
     }
 
-    /// With another number of pixels that the network is fed for one observation.
+    /// With another number of pixels that the network is fed for one observation, at most
+    /// [`MOST_BUDGET`].
     pub fn with_budget(mut self, pixels: u64) -> Self {
-        self.budget = pixels;
+        self.budget = pixels.min(MOST_BUDGET);
         self
     }
 

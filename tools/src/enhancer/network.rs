@@ -10,12 +10,15 @@ use crate::coords::{PixelBox, Size};
 use crate::onnx::{Element, Input, Session, Tensor};
 use crate::picture::Picture;
 
-/// The longest side of a tile, without its surroundings: the widest layer then takes some 50 MB.
+/// How long a side of a tile is: the widest layer of the photo model then takes some 40 MB.
 const TILE: u32 = 192;
 
 /// The surroundings of a tile for a network that pads for itself: what it makes of its own padding
 /// is cut off with them.
 const SURROUNDINGS: u32 = 16;
+
+/// The largest enlargement that is taken for one.
+const MOST_SCALE: u32 = 8;
 
 /// What a network is tried on when it is loaded: small first, then large enough for one that eats a
 /// wide border. The sides differ, so that one answer tells both scale and border.
@@ -47,6 +50,8 @@ type Run = dyn Fn(Planes) -> Result<Planes, String> + Send + Sync;
 pub(super) struct Network {
     facts: NetworkFacts,
     run: Box<Run>,
+    /// The longest side of a tile, without its surroundings.
+    tile: u32,
 }
 
 impl fmt::Debug for Network {
@@ -56,8 +61,9 @@ impl fmt::Debug for Network {
 }
 
 impl Network {
-    pub(super) fn new(facts: NetworkFacts, run: Box<Run>) -> Self {
-        Self { facts, run }
+    #[cfg(test)]
+    pub(super) fn of(facts: NetworkFacts, run: Box<Run>, tile: u32) -> Self {
+        Self { facts, run, tile }
     }
 
     /// A network from a model file; the error says why it cannot be one.
@@ -73,7 +79,7 @@ impl Network {
             .ok_or_else(|| format!("it does not enlarge pictures: {given} became {got}"))?;
         let facts =
             NetworkFacts { name: name.to_owned(), sha256: sha256.to_owned(), scale, border };
-        Ok(Self { facts, run })
+        Ok(Self { facts, run, tile: TILE })
     }
 
     pub(super) fn facts(&self) -> &NetworkFacts {
@@ -83,7 +89,8 @@ impl Network {
     /// How many pixels the network is fed to enlarge a part of `size` once.
     pub(super) fn work(&self, size: Size) -> u64 {
         let fed = |side: u32| {
-            u64::from(side) + u64::from(side.div_ceil(TILE)) * 2 * u64::from(self.surroundings())
+            u64::from(side)
+                + u64::from(side.div_ceil(self.tile)) * 2 * u64::from(self.surroundings())
         };
         fed(size.width) * fed(size.height)
     }
@@ -95,15 +102,21 @@ impl Network {
         let (width, height) = (area.width() as u32, area.height() as u32);
         let scale = self.facts.scale;
         let mut enlarged = RgbImage::new(width * scale, height * scale);
-        for rows in tiles(height) {
-            for columns in tiles(width) {
+        for rows in tiles(height, self.tile) {
+            for columns in tiles(width, self.tile) {
                 let size = Size::new(columns.len() as u32, rows.len() as u32);
                 let (x, y) = (left + columns.start, top + rows.start);
                 let seen = self.run_on(surrounded(source, (x, y), size, self.surroundings()))?;
                 // What lies beyond the tile was only there to see the surroundings.
                 let rim = (self.surroundings() - self.facts.border) * scale;
                 let at = (columns.start * scale, rows.start * scale);
-                write(&mut enlarged, at, &seen, rim, Size::new(size.width * scale, size.height * scale));
+                write(
+                    &mut enlarged,
+                    at,
+                    &seen,
+                    rim,
+                    Size::new(size.width * scale, size.height * scale),
+                );
             }
         }
         Picture::from_rgb(enlarged).ok_or_else(|| "the part has no pixels".to_owned())
@@ -162,18 +175,19 @@ fn runner(session: Session) -> Result<Box<Run>, String> {
 }
 
 /// How a network that made `got` of `given` enlarges, and how much it eats on each side.
-fn scale_and_border(given: Size, got: Size) -> Option<(u32, u32)> {
+pub(super) fn scale_and_border(given: Size, got: Size) -> Option<(u32, u32)> {
     let scale = got.width.checked_sub(got.height)? / (given.width - given.height);
-    let eaten = |given: u32, got: u32| given.checked_sub(got.checked_div(scale)?);
-    let border = eaten(given.width, got.width)? / 2;
-    let fits = |given: u32, got: u32| (given - 2 * border) * scale == got;
-    let plausible = scale >= 2 && fits(given.width, got.width) && fits(given.height, got.height);
-    plausible.then_some((scale, border))
+    if !(2..=MOST_SCALE).contains(&scale) {
+        return None;
+    }
+    let border = given.width.checked_sub(got.width / scale)? / 2;
+    let fits = |given: u32, got: u32| given.saturating_sub(2 * border) * scale == got;
+    (fits(given.width, got.width) && fits(given.height, got.height)).then_some((scale, border))
 }
 
-/// Cuts `length` into parts of nearly the same length, none longer than a tile.
-fn tiles(length: u32) -> impl Iterator<Item = Range<u32>> {
-    let count = u64::from(length.div_ceil(TILE));
+/// Cuts `length` into parts of nearly the same length, none longer than `tile`.
+fn tiles(length: u32, tile: u32) -> impl Iterator<Item = Range<u32>> {
+    let count = u64::from(length.div_ceil(tile));
     let start = move |i: u64| (u64::from(length) * i / count.max(1)) as u32;
     (0..count).map(move |i| start(i)..start(i + 1))
 }
@@ -182,7 +196,8 @@ fn tiles(length: u32) -> impl Iterator<Item = Range<u32>> {
 fn surrounded(source: &Picture, (x, y): (u32, u32), tile: Size, rim: u32) -> Planes {
     let size = Size::new(tile.width + 2 * rim, tile.height + 2 * rim);
     let (whole, pixels) = (source.size(), source.rgb().as_raw());
-    let inside = |at: u32, step: u32, side: u32| (at + step).saturating_sub(rim).min(side - 1) as usize;
+    let inside =
+        |at: u32, step: u32, side: u32| (at + step).saturating_sub(rim).min(side - 1) as usize;
     let columns: Vec<usize> =
         (0..size.width).map(|step| inside(x, step, whole.width) * 3).collect();
     let mut values = Vec::with_capacity(size.area() as usize * 3);

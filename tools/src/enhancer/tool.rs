@@ -93,8 +93,9 @@ impl Tool for Enhance {
         let sources = view.panels.iter().map(|panel| scene.view(&panel.source));
         let sources = sources.collect::<Result<Vec<&View>, ToolError>>()?;
         let regions = view.panels.iter().zip(&sources);
-        let regions: Vec<PixelBox> =
-            regions.map(|(panel, source)| panel.region.whole_pixels(source.picture.size())).collect();
+        let regions: Vec<PixelBox> = regions
+            .map(|(panel, source)| panel.region.whole_pixels(source.picture.size()))
+            .collect();
         let shown = size_of(&first.area);
         let passes = self.passes(view, &regions, shown)?;
         let scale = self.scale().pow(passes);
