@@ -121,7 +121,7 @@ fn both_halves_of_a_zoom_are_enhanced_and_the_line_between_is_not() {
         assert_eq!(pixel[2], if on_line { 0 } else { 255 }, "at {x}, {y}");
     }
     assert_eq!(seen.data["enlarged_with"], "test");
-    assert!(seen.text.ends_with(", of that 2× with the enhancement model test."), "{}", seen.text);
+    assert!(seen.text.ends_with(", enhanced 2× with the model test."), "{}", seen.text);
 
     let plain = Toolbox::standard().call("zoom_in", &args, &scene).unwrap();
     assert_eq!(plain.pictures[0].panels, view.panels);
