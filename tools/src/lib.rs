@@ -15,6 +15,7 @@
 
 pub mod coords;
 pub mod difference;
+pub mod enhancer;
 pub mod onnx;
 pub mod picture;
 pub mod registration;
@@ -25,6 +26,7 @@ mod toolbox;
 pub mod zoom;
 
 pub use coords::{BoxConvention, PixelBox, Size};
+pub use enhancer::{Enhance, Enhancer};
 pub use picture::{Picture, PictureError};
 pub use scene::Scene;
 pub use tool::{Tool, ToolError, ToolOutput};

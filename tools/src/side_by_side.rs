@@ -2,7 +2,7 @@
 
 use image::RgbImage;
 
-use crate::coords::{PixelBox, Size};
+use crate::coords::PixelBox;
 use crate::picture::Picture;
 
 /// Width of the red line between the halves.
@@ -12,21 +12,13 @@ const RED: [u8; 3] = [255, 0, 0];
 /// The pair as one picture, and where its halves lie. The right one is brought to the left one's
 /// size, so that the same thing is at the same height in both.
 pub(crate) fn side_by_side(left: &Picture, right: &Picture) -> (Picture, PixelBox, PixelBox) {
-    let parts = [left, right].map(|picture| (picture, PixelBox::whole(picture.size())));
-    parts_side_by_side(parts, left.size())
-}
-
-/// Parts of two pictures, each brought to `size`, as one picture; and where the halves lie.
-pub(crate) fn parts_side_by_side(
-    parts: [(&Picture, PixelBox); 2],
-    size: Size,
-) -> (Picture, PixelBox, PixelBox) {
-    let halves = parts.map(|(picture, area)| picture.part(&area, size));
+    let size = left.size();
+    let right = right.resized(size);
     let stride = size.width as usize * 3;
     let mut pixels =
         Vec::with_capacity((size.width * 2 + LINE) as usize * size.height as usize * 3);
-    let [left, right] = halves.each_ref().map(|half| half.rgb().as_raw().chunks_exact(stride));
-    for (left, right) in left.zip(right) {
+    let [lefts, rights] = [left, &right].map(|half| half.rgb().as_raw().chunks_exact(stride));
+    for (left, right) in lefts.zip(rights) {
         pixels.extend_from_slice(left);
         (0..LINE).for_each(|_| pixels.extend_from_slice(&RED));
         pixels.extend_from_slice(right);
@@ -35,6 +27,5 @@ pub(crate) fn parts_side_by_side(
     let left_area = PixelBox::whole(size);
     let shift = f64::from(size.width + LINE);
     let right_area = PixelBox { x1: shift, x2: shift + left_area.x2, ..left_area };
-    let [left, _] = halves;
-    (canvas.and_then(Picture::from_rgb).unwrap_or(left), left_area, right_area)
+    (canvas.and_then(Picture::from_rgb).unwrap_or_else(|| left.clone()), left_area, right_area)
 }

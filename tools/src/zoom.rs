@@ -6,7 +6,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::coords::{BoxConvention, PixelBox};
+use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::enhancer::Enhancer;
 use crate::picture::Picture;
 use crate::registration::Registration;
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
@@ -30,11 +31,21 @@ pub struct ZoomIn {
     pub most: f64,
     /// A crop whose long side is longer is reduced to this.
     pub ceiling: u32,
+    /// What enlarges.
+    #[serde(skip)]
+    enhancer: Arc<Enhancer>,
 }
 
 impl Default for ZoomIn {
     fn default() -> Self {
-        Self { margin: 0.15, margin_pixels: 8.0, floor: 768, most: 8.0, ceiling: 2048 }
+        Self {
+            margin: 0.15,
+            margin_pixels: 8.0,
+            floor: 768,
+            most: 8.0,
+            ceiling: 2048,
+            enhancer: Arc::default(),
+        }
     }
 }
 
@@ -69,7 +80,9 @@ impl Tool for ZoomIn {
     }
 
     fn settings(&self) -> serde_json::Value {
-        json!(self)
+        let mut settings = json!(self);
+        self.enhancer.record_in(&mut settings);
+        settings
     }
 
     fn call(&self, args: ZoomArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
@@ -87,6 +100,12 @@ impl Tool for ZoomIn {
 }
 
 impl ZoomIn {
+    /// The tool with another enhancer than interpolation.
+    pub fn with_enhancer(mut self, enhancer: Arc<Enhancer>) -> Self {
+        self.enhancer = enhancer;
+        self
+    }
+
     fn zoom_one(
         &self,
         target: &str,
@@ -102,17 +121,21 @@ impl ZoomIn {
             return Err(nothing_there(target));
         }
         let source = scene.view(&panel.source)?;
-        let (crop, region) = self.cut(&source.picture, &asked);
+        let (region, shown) = self.frame(&asked, source.picture.size());
+        let enlargement = self.enhancer.purse().spend(&[&region], shown);
+        let crop = self.enhancer.cut(&source.picture, &region, enlargement, self.name())?;
+        let crop = crop.resized(shown);
         let name = scene.crop_name(0);
         let text = format!(
-            "{name} shows {} of {} (with context), enlarged {}.",
+            "{name} shows {} of {} (with context), enlarged {}{}.",
             scene.box_text(&source.name, &region),
             source.name,
             times(&crop, &region),
+            self.enhancer.in_words(enlargement),
         );
         let data = json!({
             "source": source.name, "bbox": region, "requested": asked,
-            "scale": scale(&crop, &region),
+            "scale": scale(&crop, &region), "enlarged_with": self.enhancer.name_of(enlargement),
         });
         let area = PixelBox::whole(crop.size());
         let panels = vec![Panel { area, source: source.name.clone(), region }];
@@ -124,7 +147,7 @@ impl ZoomIn {
         let (original, edited) = (scene.view(ORIGINAL)?, scene.view(EDITED)?);
         let asked = scene.read_box(ORIGINAL, bbox)?;
         let registration = Registration::estimate(&original.picture, &edited.picture);
-        let (left, region) = self.cut(&original.picture, &asked);
+        let (region, shown) = self.frame(&asked, original.picture.size());
         let in_edited = registration.to_second(&region);
         let visible = in_edited.clipped(edited.picture.size());
         if visible.is_empty() {
@@ -134,18 +157,25 @@ impl ZoomIn {
             )));
         }
         let in_edited = visible.whole_pixels(edited.picture.size());
-        let right = edited.picture.cropped(&in_edited);
+        let enlargement = self.enhancer.purse().spend(&[&region, &in_edited], shown);
+        let cut = |source: &Picture, region: &PixelBox| {
+            self.enhancer.cut(source, region, enlargement, self.name())
+        };
+        let left = cut(&original.picture, &region)?.resized(shown);
+        let right = cut(&edited.picture, &in_edited)?;
         let (pair, left_area, right_area) = side_by_side(&left, &right);
         let name = scene.crop_name(0);
         let text = format!(
             "{name} shows {} of the {ORIGINAL} on the left and the same place in the {EDITED} on the \
-             right, a red line between, enlarged {}.",
+             right, a red line between, enlarged {}{}.",
             scene.box_text(ORIGINAL, &region),
             times(&left, &region),
+            self.enhancer.in_words(enlargement),
         );
         let data = json!({
             "source": [ORIGINAL, EDITED], "bbox": region, "bbox_edited": in_edited,
             "requested": asked, "scale": scale(&left, &region),
+            "enlarged_with": self.enhancer.name_of(enlargement),
         });
         let panels = vec![
             Panel { area: left_area, source: ORIGINAL.to_owned(), region },
@@ -155,13 +185,12 @@ impl ZoomIn {
         Ok(ToolOutput { text, data, pictures: vec![picture] })
     }
 
-    /// The crop around `asked` at the size at which it is shown, and the region that it covers.
-    fn cut(&self, source: &Picture, asked: &PixelBox) -> (Picture, PixelBox) {
+    /// The region around `asked` in a picture of `size`, and the size at which it is shown.
+    fn frame(&self, asked: &PixelBox, size: Size) -> (PixelBox, Size) {
         let margin = (self.margin * asked.width().max(asked.height())).max(self.margin_pixels);
-        let region = asked.grown(margin, margin).whole_pixels(source.size());
-        let crop = source.cropped(&region);
-        let shown = crop.size().shown(self.floor, self.most, self.ceiling);
-        (crop.resized(shown), region)
+        let region = asked.grown(margin, margin).whole_pixels(size);
+        let own = Size::new(region.width() as u32, region.height() as u32);
+        (region, own.shown(self.floor, self.most, self.ceiling))
     }
 }
 

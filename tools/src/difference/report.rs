@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{Comparison, Region};
 use crate::coords::PixelBox;
+use crate::enhancer::{Enhancer, Enlargement};
 
 /// A region with the places and names under which it is told.
 pub(super) struct Told<'a> {
@@ -15,6 +16,7 @@ pub(super) struct Told<'a> {
     pub(super) bbox_second: PixelBox,
     /// The name of the crop that shows it.
     pub(super) crop: String,
+    pub(super) enlargement: Enlargement,
 }
 
 /// A difference of at least this many grey levels is called strong, …
@@ -54,7 +56,13 @@ fn position(area: &PixelBox, whole: &PixelBox) -> &'static str {
 }
 
 /// What the judge reads.
-pub(super) fn text(seen: &Comparison, told: &[Told<'_>], first: &str, second: &str) -> String {
+pub(super) fn text(
+    seen: &Comparison,
+    told: &[Told<'_>],
+    first: &str,
+    second: &str,
+    enhancer: &Enhancer,
+) -> String {
     let compensated = compensated_in_words(seen);
     let made_up = if compensated.is_empty() {
         String::new()
@@ -101,10 +109,32 @@ pub(super) fn text(seen: &Comparison, told: &[Told<'_>], first: &str, second: &s
     .as_str();
     text += &format!(
         " Each crop shows the {first} on the left and the same place in the {second} on the right, a \
-         red line between.{made_up}\nJudge for yourself what was asked for and what was not; ignore \
-         differences that nobody would notice."
+         red line between.{}{made_up}\nJudge for yourself what was asked for and what was not; ignore \
+         differences that nobody would notice.",
+        enlarged_in_words(told, enhancer),
     );
     text
+}
+
+/// Which crops show more than their own pixels.
+fn enlarged_in_words(told: &[Told<'_>], enhancer: &Enhancer) -> String {
+    let crops = |how: Enlargement| -> Vec<&str> {
+        told.iter().filter(|t| t.enlargement == how).map(|t| t.crop.as_str()).collect()
+    };
+    let (enhanced, interpolated) = (crops(Enlargement::Enhanced), crops(Enlargement::Interpolated));
+    let mut words = String::new();
+    if let (false, Some(network)) = (enhanced.is_empty(), enhancer.network()) {
+        words += &format!(
+            " Enhanced {}× with the model {}, which may invent fine detail: {}.",
+            network.scale,
+            network.name,
+            enhanced.join(", "),
+        );
+    }
+    if !interpolated.is_empty() {
+        words += &format!(" Enlarged by interpolation: {}.", interpolated.join(", "));
+    }
+    words
 }
 
 fn compensated_in_words(seen: &Comparison) -> Vec<String> {
@@ -156,7 +186,7 @@ fn compensated_in_words(seen: &Comparison) -> Vec<String> {
 }
 
 /// What machines read.
-pub(super) fn data(seen: &Comparison, told: &[Told<'_>]) -> Value {
+pub(super) fn data(seen: &Comparison, told: &[Told<'_>], enhancer: &Enhancer) -> Value {
     let regions: Vec<Value> = told
         .iter()
         .map(|told| {
@@ -176,6 +206,7 @@ pub(super) fn data(seen: &Comparison, told: &[Told<'_>]) -> Value {
                 "colour_change": change.map(|v| rounded(v, 0)),
                 "structure": rounded(region.structure, 1),
                 "crop": told.crop,
+                "enlarged_with": enhancer.name_of(told.enlargement),
             })
         })
         .collect();

@@ -9,8 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::report::{self, Told};
 use super::{Comparison, Region, Settings, compare};
 use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::enhancer::{Enhancer, Enlargement};
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
-use crate::side_by_side::parts_side_by_side;
+use crate::side_by_side::side_by_side;
 use crate::tool::{Tool, ToolError, ToolOutput};
 
 /// Finds what differs between two pictures.
@@ -32,6 +33,9 @@ pub struct LocalizeDifferences {
     pub ceiling: u32,
     /// The method's thresholds.
     pub settings: Settings,
+    /// What enlarges.
+    #[serde(skip)]
+    enhancer: Arc<Enhancer>,
 }
 
 impl Default for LocalizeDifferences {
@@ -44,6 +48,7 @@ impl Default for LocalizeDifferences {
             most: 6.0,
             ceiling: 768,
             settings: Settings::default(),
+            enhancer: Arc::default(),
         }
     }
 }
@@ -87,7 +92,9 @@ impl Tool for LocalizeDifferences {
     }
 
     fn settings(&self) -> serde_json::Value {
-        serde_json::to_value(self).unwrap_or_default()
+        let mut settings = serde_json::to_value(self).unwrap_or_default();
+        self.enhancer.record_in(&mut settings);
+        settings
     }
 
     fn call(&self, args: DifferenceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
@@ -103,28 +110,49 @@ impl Tool for LocalizeDifferences {
             }
         };
         let seen = compare(&first.picture, &second.picture, most, &self.settings);
+        let crops =
+            seen.regions.iter().map(|region| self.crop(region, &seen, [first, second], scene));
+        let mut crops = crops.collect::<Result<Vec<Crop<'_>>, ToolError>>()?;
+        // One after the other: the most visible regions are the first to be enhanced.
+        let mut purse = self.enhancer.purse();
+        for crop in &mut crops {
+            let [left, right] = &crop.halves;
+            crop.enlargement = purse.spend(&[&left.1, &right.1], crop.shown);
+        }
         let told: Vec<Told<'_>> = seen
             .regions
             .iter()
+            .zip(&crops)
             .enumerate()
-            .map(|(i, region)| Told {
+            .map(|(i, (region, crop))| Told {
                 region,
                 place: scene.box_text(&first.name, &region.bbox),
                 bbox: on_source(first, &region.bbox),
                 bbox_second: on_source(second, &region.bbox_second),
                 crop: scene.crop_name(i),
+                enlargement: crop.enlargement,
             })
             .collect();
-        let pictures = told
+        let pictures = crops
             .par_iter()
-            .map(|told| self.crop(told, &seen, first, second, scene))
+            .zip(&told)
+            .map(|(crop, told)| self.view(crop, &told.crop))
             .collect::<Result<Vec<View>, ToolError>>()?;
         Ok(ToolOutput {
-            text: report::text(&seen, &told, &first.name, &second.name),
-            data: report::data(&seen, &told),
+            text: report::text(&seen, &told, &first.name, &second.name, &self.enhancer),
+            data: report::data(&seen, &told, &self.enhancer),
             pictures,
         })
     }
+}
+
+/// What a crop shows: a place in both pictures, and how large.
+struct Crop<'a> {
+    /// The source pictures and the places in their pixels.
+    halves: [(&'a View, PixelBox); 2],
+    /// The size of each half.
+    shown: Size,
+    enlargement: Enlargement,
 }
 
 /// A box on a view in pixels of the picture that the view shows there.
@@ -133,30 +161,48 @@ fn on_source(view: &View, area: &PixelBox) -> PixelBox {
 }
 
 impl LocalizeDifferences {
-    /// The region in both pictures, side by side, with context.
-    fn crop(
+    /// The tool with another enhancer than interpolation.
+    pub fn with_enhancer(mut self, enhancer: Arc<Enhancer>) -> Self {
+        self.enhancer = enhancer;
+        self
+    }
+
+    /// The region in both pictures, with context.
+    fn crop<'a>(
         &self,
-        told: &Told<'_>,
+        region: &Region,
         seen: &Comparison,
-        first: &View,
-        second: &View,
-        scene: &Scene,
-    ) -> Result<View, ToolError> {
-        let (left, right) = self.context(told.region, seen);
-        let (left_source, left) = source_of(first, &left, scene)?;
-        let (right_source, right) = source_of(second, &right, scene)?;
-        let size = Size::new(left.width() as u32, left.height() as u32);
+        [first, second]: [&View; 2],
+        scene: &'a Scene,
+    ) -> Result<Crop<'a>, ToolError> {
+        let (left, right) = self.context(region, seen);
+        let halves = [source_of(first, &left, scene)?, source_of(second, &right, scene)?];
+        let size = Size::new(halves[0].1.width() as u32, halves[0].1.height() as u32);
         let mut shown = size.shown(self.floor, self.most, self.ceiling);
         if shown.width > size.width && f64::from(shown.width) < WORTHWHILE * f64::from(size.width) {
             shown = size;
         }
-        let parts = [(&*left_source.picture, left), (&*right_source.picture, right)];
-        let (pair, left_area, right_area) = parts_side_by_side(parts, shown);
-        let panels = vec![
-            Panel { area: left_area, source: left_source.name.clone(), region: left },
-            Panel { area: right_area, source: right_source.name.clone(), region: right },
-        ];
-        Ok(View { name: told.crop.clone(), picture: Arc::new(pair), panels })
+        Ok(Crop { halves, shown, enlargement: Enlargement::None })
+    }
+
+    /// The halves of a crop side by side.
+    fn view(&self, crop: &Crop<'_>, name: &str) -> Result<View, ToolError> {
+        let half = |(source, area): &(&View, PixelBox)| match crop.enlargement {
+            Enlargement::Enhanced => {
+                let enhanced = self.enhancer.enhanced(&source.picture, area, self.name())?;
+                Ok(enhanced.resized(crop.shown))
+            }
+            _ => Ok(source.picture.part(area, crop.shown)),
+        };
+        let [left, right] = &crop.halves;
+        let (pair, left_area, right_area) = side_by_side(&half(left)?, &half(right)?);
+        let panel = |area, (source, region): &(&View, PixelBox)| Panel {
+            area,
+            source: source.name.clone(),
+            region: *region,
+        };
+        let panels = vec![panel(left_area, left), panel(right_area, right)];
+        Ok(View { name: name.to_owned(), picture: Arc::new(pair), panels })
     }
 
     /// The region with its surroundings on both pictures, as far as both show them.

@@ -1,0 +1,157 @@
+//! `enhance`: a picture or a crop once more, larger and clearer.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::{Enhancer, Enlargement};
+use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::scene::{Panel, Scene, View};
+use crate::side_by_side::side_by_side;
+use crate::tool::{Tool, ToolError, ToolOutput};
+
+/// Beyond this, further passes of a network show what it invents.
+const MOST_SCALE: u32 = 4;
+
+/// Shows a picture larger and clearer.
+#[derive(Debug, Clone, Default)]
+pub struct Enhance {
+    enhancer: Arc<Enhancer>,
+}
+
+/// The arguments of [`Enhance`].
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EnhanceArgs {
+    /// Name of the picture to enhance, e.g. "Edited Image" or "Crop 2".
+    target_image: String,
+}
+
+impl Enhance {
+    /// The tool with this enhancer.
+    pub fn new(enhancer: Arc<Enhancer>) -> Self {
+        Self { enhancer }
+    }
+
+    fn scale(&self) -> u32 {
+        self.enhancer.network().map_or(2, |network| network.scale)
+    }
+
+    /// How often the network is applied: once more where a crop is shown larger than one pass makes
+    /// it and the budget allows it; the refusal is for a picture that is too large even for one.
+    fn passes(&self, view: &View, parts: &[PixelBox], shown: Size) -> Result<u32, ToolError> {
+        let budget = self.enhancer.budget;
+        let work = |passes: u32| -> u64 {
+            let scales = (0..passes).map(|pass| f64::from(self.scale().pow(pass)));
+            scales
+                .flat_map(|scale| parts.iter().map(move |part| size_of(part).scaled(scale)))
+                .map(|size| self.enhancer.work(size))
+                .fold(0, u64::saturating_add)
+        };
+        if work(1) > budget {
+            return Err(ToolError::refused(format!(
+                "{:?} is too large to be enhanced at once ({}; about {budget} pixels can be); zoom in \
+                 on a part of it",
+                view.name,
+                size_of(&parts[0]),
+            )));
+        }
+        let once = size_of(&parts[0]).scaled(f64::from(self.scale()));
+        let more = shown.long_side() > once.long_side() && self.scale().pow(2) <= MOST_SCALE;
+        Ok(if more && work(2) <= budget { 2 } else { 1 })
+    }
+}
+
+impl Tool for Enhance {
+    type Args = EnhanceArgs;
+
+    fn name(&self) -> &'static str {
+        "enhance"
+    }
+
+    fn description(&self, _: BoxConvention) -> String {
+        "Shows a small picture or a crop once more, larger and clearer. Use it where something is too \
+         blurred or too small to be told; zoom in on the place first. Fine detail in the result is a \
+         guess, so compare both pictures enhanced in the same way before it counts."
+            .to_owned()
+    }
+
+    fn settings(&self) -> Value {
+        let mut settings = json!({});
+        self.enhancer.record_in(&mut settings);
+        settings
+    }
+
+    fn call(&self, args: EnhanceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
+        let view = scene.view(&args.target_image)?;
+        let first = view.panels.first().ok_or_else(|| {
+            ToolError::refused(format!("{:?} shows no picture to enhance", view.name))
+        })?;
+        // From the sources, not from the enlarged crop: they have all the detail there is.
+        let sources = view.panels.iter().map(|panel| scene.view(&panel.source));
+        let sources = sources.collect::<Result<Vec<&View>, ToolError>>()?;
+        let regions = view.panels.iter().zip(&sources);
+        let regions: Vec<PixelBox> = regions
+            .map(|(panel, source)| panel.region.whole_pixels(source.picture.size()))
+            .collect();
+        let shown = size_of(&first.area);
+        let passes = self.passes(view, &regions, shown)?;
+        let scale = self.scale().pow(passes);
+        let enhanced = size_of(&regions[0]).scaled(f64::from(scale));
+        let size = if shown.long_side() > enhanced.long_side() { shown } else { enhanced };
+
+        let parts = sources.iter().zip(&regions).map(|(source, region)| {
+            let mut part = self.enhancer.enhanced(&source.picture, region, self.name())?;
+            for _ in 1..passes {
+                let whole = PixelBox::whole(part.size());
+                part = self.enhancer.enhanced(&part, &whole, self.name())?;
+            }
+            Ok(part.resized(size))
+        });
+        let parts = parts.collect::<Result<Vec<_>, ToolError>>()?;
+        let (picture, areas) = match &parts[..] {
+            [left, right, ..] => {
+                let (pair, left, right) = side_by_side(left, right);
+                (pair, vec![left, right])
+            }
+            _ => (parts[0].clone(), vec![PixelBox::whole(size)]),
+        };
+        let panels = view.panels.iter().zip(areas).zip(&regions);
+        let panels: Vec<Panel> = panels
+            .map(|((panel, area), region)| Panel {
+                area,
+                source: panel.source.clone(),
+                region: *region,
+            })
+            .collect();
+
+        let name = scene.crop_name(0);
+        let how = match self.enhancer.network() {
+            Some(network) => format!(
+                "enhanced {scale}× with the model {}. Fine detail in it is a guess",
+                network.name
+            ),
+            None => format!("enlarged {scale}× by interpolation: there is no enhancement model"),
+        };
+        let shows: Vec<Value> = panels
+            .iter()
+            .map(|panel| json!({ "source": panel.source, "bbox": panel.region }))
+            .collect();
+        let data = json!({
+            "target": view.name, "shows": shows, "scale": scale,
+            "enlarged_with": self.enhancer.name_of(Enlargement::Enhanced),
+        });
+        let text = format!("{name} shows the same as {}, {how}.", view.name);
+        Ok(ToolOutput {
+            text,
+            data,
+            pictures: vec![View { name, picture: Arc::new(picture), panels }],
+        })
+    }
+}
+
+fn size_of(area: &PixelBox) -> Size {
+    Size::new(area.width().round() as u32, area.height().round() as u32)
+}
