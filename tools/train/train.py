@@ -19,6 +19,7 @@ import torch
 import torch.nn.functional as F
 from scipy.optimize import linear_sum_assignment
 from torch import nn
+from transformers.models.grounding_dino.modeling_grounding_dino import GroundingDinoDecoderOutput
 
 import detector
 from detector import SHORT, corners, iou, pixels
@@ -77,16 +78,22 @@ def learn_to_name(model, drawn, words, seconds, batch=64, rate=2e-3):
             print(f"name {done:.2f} step {step} loss {loss.item():.2f} {told}", flush=True)
 
 
-def around(scene, box):
-    """A small window with an object in it, and where its centre lies."""
+def small_window(scene, box):
+    """A small window with an object in it."""
     side = max(box[2] - box[0], box[3] - box[1])
     factor = SHORT / min(scene.picture.size) * math.exp(random.uniform(-0.2, 0.9))
     factor = min(factor, random.uniform(0.75, 0.95) * WINDOW / side)
     half = WINDOW / factor / 2
     slack = max(half - side / 2, 0) * 0.8
     centre = [(box[i] + box[i + 2]) / 2 + random.uniform(-slack, slack) for i in (0, 1)]
-    centre = [min(max(c, half), s - half) for c, s in zip(centre, scene.picture.size)]
-    window = (centre[0] - half, centre[1] - half, centre[0] + half, centre[1] + half)
+    x, y = [min(max(c, half), s - half) for c, s in zip(centre, scene.picture.size)]
+    return x - half, y - half, x + half, y + half
+
+
+def around(scene, box):
+    """Such a window's pixels, and where the object's centre lies."""
+    window = small_window(scene, box)
+    factor = WINDOW / (window[2] - window[0])
     place = [((box[i] + box[i + 2]) / 2 - window[i]) * factor for i in (0, 1)]
     return np.asarray(scene.window(window, (WINDOW, WINDOW))), place
 
@@ -159,33 +166,44 @@ def encode(tokenizer, texts):
     return [*ids, 102], columns
 
 
-def sample(scene, size, words, tokenizer, most):
-    """A window of a scene, with a prompt and the objects that its texts mean."""
+class View:
+    """A window of a scene with a prompt: what is in it, and which texts mean it."""
+
+    def __init__(self, scene, area, size, words, tokenizer, most):
+        (x1, y1, x2, y2), (w, h) = area, size
+        self.picture = scene.window(area, size)
+        scale = np.array([w / (x2 - x1), h / (y2 - y1)] * 2, np.float32)
+        boxes = (scene.boxes - np.array([x1, y1, x1, y1], np.float32)) * scale
+        cut = boxes.clip(0, np.array([w, h, w, h], np.float32))
+        area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+        left = (cut[:, 2] - cut[:, 0]) * (cut[:, 3] - cut[:, 1]) / area
+        whole = left > 0.8
+        self.boxes = torch.from_numpy(cut[whole])
+        # What is cut off may count as there or not.
+        self.unsure = cut[(left > 0.05) & ~whole]
+        phrases = [phrase for phrase, good in zip(scene.phrases, whole) if good]
+        prompt = Prompt(words, phrases, most)
+        self.ids, self.columns = encode(tokenizer, prompt.texts)
+        self.fits = [prompt.fits(phrase) for phrase in phrases]
+        self.meant = [i for i, fits in enumerate(self.fits) if fits]
+
+    def marked(self, i):
+        """The columns of the texts that mean an object."""
+        return torch.tensor([c for text in self.fits[i] for c in self.columns[text]])
+
+    def by_text(self, logits):
+        """The mean logit of each text."""
+        return torch.stack([logits[..., columns].mean(-1) for columns in self.columns], -1)
+
+
+def any_window(scene, size):
+    """All of a scene that the shape allows, or a part of it."""
     (w, h), (sw, sh) = size, scene.picture.size
     fit = min(sw / w, sh / h)
     zoom = 1.0 if random.random() < 0.55 else math.exp(random.uniform(0, 1.0))
     ww, wh = w * fit / zoom, h * fit / zoom
     x, y = random.uniform(0, sw - ww), random.uniform(0, sh - wh)
-    scale = np.array([w / ww, h / wh] * 2, np.float32)
-    boxes = (scene.boxes - np.array([x, y, x, y], np.float32)) * scale
-    cut = boxes.clip(0, np.array([w, h, w, h], np.float32))
-    area = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
-    left = (cut[:, 2] - cut[:, 0]) * (cut[:, 3] - cut[:, 1]) / area
-    whole = left > 0.8
-    prompt = Prompt(words, [p for p, good in zip(scene.phrases, whole) if good], most)
-    ids, columns = encode(tokenizer, prompt.texts)
-    meant, maps, unsure = [], [], []
-    for phrase, box, good, part in zip(scene.phrases, cut, whole, left):
-        if not good:
-            if part > 0.05:
-                unsure.append(box)
-            continue
-        fits = prompt.fits(phrase)
-        if fits:
-            meant.append(box)
-            maps.append([c for i in fits for c in columns[i]])
-    picture = scene.window((x, y, x + ww, y + wh), size)
-    return picture, ids, np.array(meant).reshape(-1, 4), maps, unsure
+    return x, y, x + ww, y + wh
 
 
 def focal(logits, truth, weight):
@@ -222,52 +240,67 @@ def places(size):
     return torch.cat(found)
 
 
-def losses(out, size, objects, maps, unsure, mask):
-    """The dense loss and the decoder's."""
+def dense_loss(out, size, views, mask, with_boxes):
+    """Every place inside an object answers for it: which texts mean it, and its box."""
     length = mask.shape[1]
     unit = torch.tensor([*size, *size], dtype=torch.float32)
     where = places(size)
-    dense_logits = out.enc_outputs_class[..., :length]
-    dense_boxes = out.enc_outputs_coord_logits.sigmoid()
-    total, count = 0, max(1, sum(map(len, maps)))
-    truth = torch.zeros_like(dense_logits)
+    logits = out.enc_outputs_class[..., :length].clamp(-50, 50)
+    truth = torch.zeros_like(logits)
     weight = mask[:, None].float().expand_as(truth).clone()
-    for b in range(len(objects)):
-        for x1, y1, x2, y2 in unsure[b]:
+    choice, box, told = [], [], 0
+    for b, view in enumerate(views):
+        for x1, y1, x2, y2 in view.unsure:
             inside = (where[:, 0] > x1) & (where[:, 0] < x2) & (where[:, 1] > y1) & (where[:, 1] < y2)
             weight[b, inside] = 0
-        owner = torch.full((len(where),), -1)
-        order = sorted(range(len(objects[b])), key=lambda i: -np.prod(objects[b][i][2:] - objects[b][i][:2]))
-        for i in order:
-            x1, y1, x2, y2 = map(float, objects[b][i])
-            side = math.sqrt((x2 - x1) * (y2 - y1))
-            level = sum(side > limit for limit in LEVEL_SIDES)
-            away = torch.maximum(
-                (where[:, 0] - (x1 + x2) / 2).abs() / (x2 - x1), (where[:, 1] - (y1 + y2) / 2).abs() / (y2 - y1)
-            )
-            near = (away < 0.5) & (where[:, 2] == level)
-            core = (away < 0.25) & (where[:, 2] == level)
-            if not core.any():
-                core[(away + 9.0 * (where[:, 2] != level)).argmin()] = True
-            # The rim and the next levels may say what they like about it.
-            around_it = (away < 0.5) & ((where[:, 2] - level).abs() <= 1)
-            columns = torch.tensor(maps[b][i])
-            soft = around_it & ~core
-            weight[b, soft.nonzero(), columns] = 0
-            truth[b, core.nonzero(), columns] = 1
-            weight[b, core.nonzero(), columns] = 1
-            owner[core] = i
-        mine = owner >= 0
-        if mine.any():
-            boxes = centred(torch.from_numpy(objects[b]).float()) / unit
-            total = total + box_loss(dense_boxes[b, mine], boxes[owner[mine]]) / mine.sum() * len(boxes) / count
-    # Places differ in number, objects count alike.
-    positive = max(1.0, float((truth * weight).sum()))
-    total = total + focal(dense_logits.clamp(-50, 50), truth, weight) / positive
-    decoded = 0
-    for logits, boxes in stages(out, length):
-        decoded = decoded + matched(logits, boxes, unit, objects, maps, mask, count)
-    return total, decoded
+        cores = [core_of(thing, where) for thing in view.boxes.tolist()]
+        said = view.by_text(logits[b])
+        for i in view.meant:
+            core, rim = cores[i]
+            columns = view.marked(i)
+            weight[b, rim, columns] = 0
+            truth[b, core, columns] = 1
+            weight[b, core, columns] = 1
+            # Which of the texts?
+            choice.append(pick(said[core[:, 0]], view.fits[i]))
+            if with_boxes:
+                real = centred(view.boxes[i][None]) / unit
+                found = out.enc_outputs_coord_logits[b, core[:, 0]].sigmoid()
+                box.append(box_loss(found, real.expand_as(found)) / len(core))
+        # Which of the objects?
+        best = [said[core[:, 0]].max(0)[0] for core, _ in cores]
+        if len(best) > 1:
+            best = torch.stack(best, 1)
+            for text in {t for i in view.meant for t in view.fits[i]}:
+                choice.append(pick(best[text][None], [i for i in view.meant if text in view.fits[i]]))
+    total = focal(logits, truth, weight) / max(1.0, float((truth * weight).sum()))
+    if choice:
+        total = total + 0.5 * torch.stack(choice).mean()
+    return total + torch.stack(box).mean() if box else total
+
+
+def pick(logits, right):
+    """Cross entropy where any of the right ones will do."""
+    return (logits.logsumexp(1) - logits[:, right].logsumexp(1)).mean()
+
+
+def core_of(box, where):
+    """The places that answer for an object, and those that may say of it what they like."""
+    x1, y1, x2, y2 = box
+    level = sum(math.sqrt((x2 - x1) * (y2 - y1)) > limit for limit in LEVEL_SIDES)
+    away = torch.maximum(
+        (where[:, 0] - (x1 + x2) / 2).abs() / (x2 - x1), (where[:, 1] - (y1 + y2) / 2).abs() / (y2 - y1)
+    )
+    core = (away < 0.25) & (where[:, 2] == level)
+    if not core.any():
+        core[(away + 9.0 * (where[:, 2] != level)).argmin()] = True
+    rim = (away < 0.5) & ((where[:, 2] - level).abs() <= 1) & ~core
+    return core.nonzero(), rim.nonzero()
+
+
+def decoder_loss(out, size, views, mask):
+    unit = torch.tensor([*size, *size], dtype=torch.float32)
+    return sum(matched(*stage, unit, views, mask) for stage in stages(out, mask.shape[1]))
 
 
 def stages(out, length):
@@ -280,25 +313,28 @@ def stages(out, length):
         yield logits[..., :length], (delta + torch.special.logit(before, eps=1e-5)).sigmoid()
 
 
-def matched(logits, boxes, unit, objects, maps, mask, count):
-    truth, loss = torch.zeros_like(logits), 0
-    columns = 0
-    for b in range(len(objects)):
-        if not len(objects[b]):
+def matched(logits, boxes, unit, views, mask):
+    """One query an object."""
+    truth, box, choice, columns = torch.zeros_like(logits), [], [], 0
+    for b, view in enumerate(views):
+        if not view.meant:
             continue
-        real = centred(torch.from_numpy(objects[b]).float()) / unit
+        real = centred(view.boxes[view.meant]) / unit
         with torch.no_grad():
             chance = logits[b].sigmoid()
-            fit = torch.stack([chance[:, c].mean(1) for c in maps[b]], 1)
+            fit = torch.stack([chance[:, view.marked(i)].mean(1) for i in view.meant], 1)
             far = torch.cdist(boxes[b], real, p=1)
             near = overlap(corners(boxes[b])[:, None], corners(real)[None])
             query, thing = linear_sum_assignment(-3 * fit + 5 * far - 2 * near)
-        loss = loss + box_loss(boxes[b, query], real[thing])
+        box.append(box_loss(boxes[b, query], real[thing]) / len(real))
+        said = view.by_text(logits[b])
         for q, t in zip(query, thing):
-            truth[b, q, maps[b][t]] = 1
-            columns += len(maps[b][t])
-    weight = mask[:, None].float()
-    return loss / count + 2 * focal(logits, truth, weight) / max(1, columns)
+            i = view.meant[t]
+            truth[b, q, view.marked(i)] = 1
+            columns += len(view.marked(i))
+            choice.append(pick(said[q][None], view.fits[i]))
+    loss = 2 * focal(logits, truth, mask[:, None].float()) / max(1, columns)
+    return loss + torch.stack(box).mean() + 0.5 * torch.stack(choice).mean() if box else loss
 
 
 def centred(boxes):
@@ -318,6 +354,60 @@ def pad(rows):
     return ids, (ids != 0).long()
 
 
+class NoDecoder(nn.Module):
+    """Stands in for the decoder while only the encoder learns."""
+
+    def forward(self, **_):
+        return GroundingDinoDecoderOutput()
+
+
+def learn_words(model, drawn, words, tokenizer, args, batch=48, rate=1e-3):
+    """In small windows again: which texts mean an object. The backbone stays as it is."""
+    eyes, decoder = detector.backbone(model), model.model.decoder
+    eyes.requires_grad_(False)
+    model.model.decoder = NoDecoder()
+    weights = [p for p in model.model.parameters() if p.requires_grad]
+    optimizer = torch.optim.AdamW(weights, rate, weight_decay=1e-4)
+    things = [(scene, box) for scene in drawn for box in scene.boxes]
+    size, seconds = (WINDOW, WINDOW), 60 * args.word_minutes
+    begun, step, mean = time.time(), 0, 0.0
+    model.train()
+    eyes.eval()
+    while (done := (time.time() - begun) / seconds) < 1:
+        views = [
+            View(scene, small_window(scene, box), size, words, tokenizer, 9)
+            for scene, box in random.sample(things, batch)
+        ]
+        ids, mask = pad([view.ids for view in views])
+        set_rate(optimizer, rate, done, warm=0.03)
+        out = model.model(
+            pixel_values=pixels([v.picture for v in views]), input_ids=ids, attention_mask=mask
+        )
+        loss = dense_loss(out, size, views, mask, with_boxes=False)
+        optimizer.zero_grad()
+        loss.backward()
+        nn.utils.clip_grad_norm_(weights, 1.0)
+        optimizer.step()
+        step += 1
+        mean += (loss.item() - mean) / min(step, 50)
+        if step % 50 == 0:
+            print(f"words {done:.2f} step {step} loss {mean:.3f} right {right_text(out, size, views):.2f}", flush=True)
+    model.model.decoder = decoder
+    eyes.requires_grad_(True)
+
+
+@torch.no_grad()
+def right_text(out, size, views):
+    """How often the text that fits an object best is one that means it."""
+    where, right = places(size), []
+    for b, view in enumerate(views):
+        said = view.by_text(out.enc_outputs_class[b])
+        for i in view.meant:
+            core, _ = core_of(view.boxes[i].tolist(), where)
+            right.append(int(said[core[:, 0]].mean(0).argmax()) in view.fits[i])
+    return float(np.mean(right))
+
+
 def learn_to_ground(model, drawn, words, tokenizer, args, check, best):
     eyes = detector.backbone(model)
     eyes.embedder.requires_grad_(False)  # Edges and colours are known by now.
@@ -334,15 +424,18 @@ def learn_to_ground(model, drawn, words, tokenizer, args, check, best):
         eyes.eval()  # Its batch norms keep what they have learned.
         aspect = random.choice(shapes)
         size = detector.resized(aspect[0] * 1000, aspect[1] * 1000)
-        rows = [
-            sample(s, size, words, tokenizer, args.phrases) for s in random.sample(drawn, args.batch)
+        views = [
+            View(scene, any_window(scene, size), size, words, tokenizer, args.phrases)
+            for scene in random.sample(drawn, args.batch)
         ]
-        pictures, texts, objects, maps, unsure = zip(*rows)
-        ids, mask = pad(texts)
+        ids, mask = pad([view.ids for view in views])
         set_rate(optimizer, args.rate, done, warm=0.02)
-        out = model(pixel_values=pixels(pictures), input_ids=ids, attention_mask=mask)
+        out = model(
+            pixel_values=pixels([v.picture for v in views]), input_ids=ids, attention_mask=mask
+        )
         out.box_heads = model.bbox_embed
-        dense, decoded = losses(out, size, objects, maps, unsure, mask)
+        dense = dense_loss(out, size, views, mask, with_boxes=True)
+        decoded = decoder_loss(out, size, views, mask)
         optimizer.zero_grad()
         (dense + decoded).backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -351,7 +444,8 @@ def learn_to_ground(model, drawn, words, tokenizer, args, check, best):
         mean += (np.array([dense.item(), decoded.item()]) - mean) / min(step, 50)
         if step % 50 == 0:
             pace = (time.time() - begun) / step
-            print(f"ground {done:.2f} step {step} dense {mean[0]:.3f} decoder {mean[1]:.3f} {pace:.2f} s", flush=True)
+            told = f"dense {mean[0]:.3f} decoder {mean[1]:.3f} right {right_text(out, size, views):.2f}"
+            print(f"ground {done:.2f} step {step} {told} {pace:.2f} s", flush=True)
         if time.time() - last > 60 * args.check_minutes or (time.time() - begun) >= seconds:
             found = recall(model, check, tokenizer)
             print(f"check {done:.2f} recall@1 {found}", flush=True)
@@ -390,6 +484,7 @@ def main():
     parser.add_argument("--named", type=Path, help="a backbone from an earlier run: no first phase")
     parser.add_argument("--start", type=Path, help="a whole network from an earlier run")
     parser.add_argument("--name-minutes", type=float, default=10)
+    parser.add_argument("--word-minutes", type=float, default=8)
     parser.add_argument("--ground-minutes", type=float, default=40)
     parser.add_argument("--check-minutes", type=float, default=5)
     parser.add_argument("--check-scenes", type=int, default=15)
@@ -414,6 +509,9 @@ def main():
     elif not args.start:
         learn_to_name(model, drawn, words, 60 * args.name_minutes)
         torch.save(detector.backbone(model).state_dict(), args.out / "named.pt")
+    if args.word_minutes:
+        learn_words(model, drawn, words, tokenizer, args)
+        torch.save(model.state_dict(), args.out / "words.pt")
     if args.ground_minutes:
         learn_to_ground(model, drawn, words, tokenizer, args, check, args.out / "model.pt")
         print("check at the end: recall@1", recall(model, check, tokenizer))
