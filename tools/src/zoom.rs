@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use crate::coords::{BoxConvention, PixelBox};
-use crate::picture::Picture;
+use crate::picture::{Picture, shown_size};
 use crate::registration::Registration;
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
 use crate::side_by_side::side_by_side;
@@ -160,7 +160,7 @@ impl ZoomIn {
         let margin = (self.margin * asked.width().max(asked.height())).max(self.margin_pixels);
         let region = asked.grown(margin, margin).whole_pixels(source.size());
         let crop = source.cropped(&region);
-        let shown = crop.size().shown(self.floor, self.most, self.ceiling);
+        let shown = shown_size(crop.size(), self.floor, self.most, self.ceiling);
         (crop.resized(shown), region)
     }
 }

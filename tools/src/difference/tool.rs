@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::report::{self, Told};
 use super::{Comparison, Region, Settings, compare};
 use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::picture::shown_size;
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
 use crate::side_by_side::parts_side_by_side;
 use crate::tool::{Tool, ToolError, ToolOutput};
@@ -146,7 +147,7 @@ impl LocalizeDifferences {
         let (left_source, left) = source_of(first, &left, scene)?;
         let (right_source, right) = source_of(second, &right, scene)?;
         let size = Size::new(left.width() as u32, left.height() as u32);
-        let mut shown = size.shown(self.floor, self.most, self.ceiling);
+        let mut shown = shown_size(size, self.floor, self.most, self.ceiling);
         if shown.width > size.width && f64::from(shown.width) < WORTHWHILE * f64::from(size.width) {
             shown = size;
         }
