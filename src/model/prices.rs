@@ -167,6 +167,7 @@ mod tests {
         let (openai, own) = ("https://api.openai.com/v1", "http://localhost:8000/v1");
         assert_eq!(prices.of("gpt-5", openai).unwrap().input, 1.25);
         assert_eq!(prices.of("gpt-5-2025-08-07", openai), prices.of("gpt-5", openai));
+        assert_eq!(prices.of("gpt-4o-2024-05-13", openai).unwrap().input, 5.0);
         assert_eq!(prices.of("gpt-5", own), None, "another server has its own prices");
         for unknown in ["gpt-6", "gpt-5-2025-08-0x", "", "é-2025-08-07"] {
             assert_eq!(prices.of(unknown, openai), None, "{unknown}");

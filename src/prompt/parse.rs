@@ -123,11 +123,8 @@ fn compile(files: &Files, findings: &mut Vec<Finding>) -> Option<minijinja::Envi
             }
         };
         for (include, line) in uses.includes {
-            if !include.ends_with(".j2") || !files.contains_key(&include) {
-                wrong(
-                    Some(line),
-                    format!("there is no template {include:?}; add it or correct its name"),
-                );
+            if let Some(message) = missing_template(files, &include) {
+                wrong(Some(line), message);
             }
         }
         if let Err(error) = environment.add_template_owned(name.clone(), text.to_owned()) {
@@ -136,6 +133,12 @@ fn compile(files: &Files, findings: &mut Vec<Finding>) -> Option<minijinja::Envi
         }
     }
     (findings.len() == before).then_some(environment)
+}
+
+/// What to say where no file is the template `name`.
+fn missing_template(files: &Files, name: &str) -> Option<String> {
+    (!name.ends_with(".j2") || !files.contains_key(name))
+        .then(|| format!("there is no template {name:?}; add it or correct its name"))
 }
 
 fn check_name(key: &str, name: &str, findings: &mut Vec<Finding>) {
@@ -173,13 +176,12 @@ fn criteria(
                         line,
                         format!("the criterion {id:?} has no {role} template; name one under templates"),
                     ),
-                    Some(name) if !name.get_ref().ends_with(".j2") || !files.contains_key(name.get_ref()) => {
-                        let line = Some(line_at(text, name.span().start));
-                        let name = name.get_ref();
-                        let message = format!("there is no template {name:?}; add it or correct its name");
-                        wrong(Check::Template, line, message);
+                    Some(name) => {
+                        if let Some(message) = missing_template(files, name.get_ref()) {
+                            let line = Some(line_at(text, name.span().start));
+                            wrong(Check::Template, line, message);
+                        }
                     }
-                    Some(_) => {}
                 }
             }
             if entry.modes.is_empty() {

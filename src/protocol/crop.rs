@@ -1,5 +1,6 @@
 //! Cutting and masking around annotated targets.
 
+use deeplook_tools::picture::shown_size;
 use deeplook_tools::{Picture, PixelBox, Size};
 use image::Rgb;
 
@@ -30,7 +31,7 @@ pub(super) fn enlarged(picture: &Picture, region: &PixelBox) -> Picture {
     const FLOOR: u32 = 512;
     const MOST: f64 = 8.0;
     let crop = picture.cropped(region);
-    crop.resized(crop.size().shown(FLOOR, MOST, u32::MAX))
+    crop.resized(shown_size(crop.size(), FLOOR, MOST, u32::MAX))
 }
 
 /// A box with the soft edge of its object: a few percent, at least two pixels.

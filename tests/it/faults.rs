@@ -18,7 +18,7 @@ use super::wire::server::{Server, Step, answer, completion, says, text};
 
 const JUDGEMENTS: usize = 40;
 /// Long enough for a busy machine, short enough for a test.
-const TIMEOUT: Duration = Duration::from_millis(1000);
+const TIMEOUT: Duration = Duration::from_millis(1500);
 
 /// A model that looks once and then answers with a label that depends on the task alone.
 fn policy(request: &Value) -> Value {

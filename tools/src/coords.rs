@@ -45,19 +45,6 @@ impl Size {
         let side = |s: u32| (f64::from(s) * factor).round().max(1.0) as u32;
         Self::new(side(self.width), side(self.height))
     }
-
-    /// The size at which a crop of this size is shown: enlarged until its long side reaches `floor`,
-    /// but never by more than `most`; reduced where it is longer than `ceiling`.
-    pub fn shown(self, floor: u32, most: f64, ceiling: u32) -> Self {
-        let long = self.long_side();
-        if long < floor {
-            self.scaled((f64::from(floor) / f64::from(long.max(1))).min(most))
-        } else if long > ceiling {
-            self.with_long_side(ceiling)
-        } else {
-            self
-        }
-    }
 }
 
 impl fmt::Display for Size {

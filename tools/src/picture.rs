@@ -155,6 +155,19 @@ impl Picture {
     }
 }
 
+/// The size at which a crop of `size` is shown: enlarged until its long side reaches `floor`, but
+/// never by more than `most`; reduced where it is longer than `ceiling`.
+pub fn shown_size(size: Size, floor: u32, most: f64, ceiling: u32) -> Size {
+    let long = size.long_side();
+    if long < floor {
+        size.scaled((f64::from(floor) / f64::from(long.max(1))).min(most))
+    } else if long > ceiling {
+        size.with_long_side(ceiling)
+    } else {
+        size
+    }
+}
+
 /// The usual file extension for what `bytes` hold, if it is a format that is read.
 pub fn extension_of(bytes: &[u8]) -> Option<&'static str> {
     format_of(bytes).ok().and_then(|format| format.extensions_str().first().copied())

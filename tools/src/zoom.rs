@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::coords::{BoxConvention, PixelBox, Size};
 use crate::enhancer::Enhancer;
-use crate::picture::Picture;
+use crate::picture::{Picture, shown_size};
 use crate::registration::Registration;
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
 use crate::side_by_side::side_by_side;
@@ -190,7 +190,7 @@ impl ZoomIn {
         let margin = (self.margin * asked.width().max(asked.height())).max(self.margin_pixels);
         let region = asked.grown(margin, margin).whole_pixels(size);
         let own = Size::new(region.width() as u32, region.height() as u32);
-        (region, own.shown(self.floor, self.most, self.ceiling))
+        (region, shown_size(own, self.floor, self.most, self.ceiling))
     }
 }
 

@@ -10,6 +10,7 @@ use super::report::{self, Told};
 use super::{Comparison, Region, Settings, compare};
 use crate::coords::{BoxConvention, PixelBox, Size};
 use crate::enhancer::{Enhancer, Enlargement};
+use crate::picture::shown_size;
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
 use crate::side_by_side::side_by_side;
 use crate::tool::{Tool, ToolError, ToolOutput};
@@ -178,7 +179,7 @@ impl LocalizeDifferences {
         let (left, right) = self.context(region, seen);
         let halves = [source_of(first, &left, scene)?, source_of(second, &right, scene)?];
         let size = Size::new(halves[0].1.width() as u32, halves[0].1.height() as u32);
-        let mut shown = size.shown(self.floor, self.most, self.ceiling);
+        let mut shown = shown_size(size, self.floor, self.most, self.ceiling);
         if shown.width > size.width && f64::from(shown.width) < WORTHWHILE * f64::from(size.width) {
             shown = size;
         }
