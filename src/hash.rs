@@ -1,6 +1,6 @@
 //! SHA-256 in lower-case hex: the name of everything that a trace refers to.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -13,7 +13,24 @@ pub struct Hash(String);
 impl Hash {
     /// The hash of `bytes`.
     pub fn of(bytes: &[u8]) -> Self {
-        let digest = Sha256::digest(bytes);
+        Self::in_hex(&Sha256::digest(bytes))
+    }
+
+    /// The hash of everything that `reader` gives, read in pieces.
+    pub fn of_reader(reader: &mut impl io::Read) -> io::Result<Self> {
+        let mut hasher = Sha256::new();
+        let mut piece = vec![0; 1 << 20];
+        loop {
+            match reader.read(&mut piece) {
+                Ok(0) => return Ok(Self::in_hex(&hasher.finalize())),
+                Ok(length) => hasher.update(&piece[..length]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    fn in_hex(digest: &[u8]) -> Self {
         Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }
 

@@ -1,5 +1,6 @@
 //! `deeplook demo`: what deeplook does, on scenes that it draws itself and whose truth it knows.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -7,19 +8,23 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use deeplook_tools::Picture;
+use deeplook_tools::{Picture, Toolbox, grounding};
 use minijinja::value::Serde;
 use serde::Serialize;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::case::EditCase;
-use crate::cli::DemoArgs;
+use crate::cli::{DemoArgs, ModelOptions};
 use crate::dataset::draw;
 use crate::dialect;
+use crate::equipment::{self, DEMO_DETECTOR};
 use crate::files;
-use crate::judge::{Judge, Judged};
+use crate::judge::{Judge, JudgeSettings, Judged};
+use crate::message::Dialect;
 use crate::model::Rules;
+use crate::models::Progress;
+use crate::prompt::{self, Pack};
 use crate::trace::{Bundle, RunFolder, ToolAnswer, What};
 
 /// Two of each type of instruction.
@@ -34,7 +39,8 @@ const MARK: &str = "<!-- deeplook demo -->";
 pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let out = &args.out;
     make_room(out)?;
-    let cases = super::runtime()?.block_on(judge_all(out))?;
+    let (judge, unavailable) = judge()?;
+    let cases = super::runtime()?.block_on(judge_all(judge, out))?;
     let page = out.join(PAGE);
     files::write_atomically(&page, render(&cases)?.as_bytes())?;
     let right = |criterion: &str| {
@@ -50,13 +56,33 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         right("vc"),
         page.display()
     )?;
+    for (tool, why) in unavailable {
+        writeln!(anstream::stdout(), "It worked without {tool}: {why}")?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
+/// The offline judge with every tool that can be had here, and why the others cannot.
+fn judge() -> anyhow::Result<(Judge<Rules>, BTreeMap<String, String>)> {
+    // Drawn scenes are what the demo detector knows; they are sharp enough as they are.
+    let models = ModelOptions {
+        detector: Some(DEMO_DETECTOR.to_owned()),
+        enhancer: Some("lanczos".to_owned()),
+    };
+    let progress = Progress::shown();
+    let toolbox = equipment::toolbox(&models, None, &progress)
+        .unwrap_or_else(|error| Toolbox::standard().without(grounding::NAME, format!("{error:#}")));
+    let unavailable = toolbox.unavailable().clone();
+    let pack = Pack::embedded(prompt::DEFAULT)?;
+    let record = Rules::record(Dialect::Native);
+    let settings = JudgeSettings::default();
+    Ok((Judge::new(Rules::default(), record, pack, toolbox, settings), unavailable))
+}
+
 /// Judges all cases, a few at a time.
-async fn judge_all(out: &Path) -> anyhow::Result<Vec<ShownCase>> {
+async fn judge_all(judge: Judge<Rules>, out: &Path) -> anyhow::Result<Vec<ShownCase>> {
     let bar = super::progress("drawing and judging", CASES)?;
-    let judge = Arc::new(Judge::offline()?);
+    let judge = Arc::new(judge);
     let room = Arc::new(Semaphore::new(AT_A_TIME));
     let mut tasks = JoinSet::new();
     for index in 0..CASES {

@@ -8,12 +8,10 @@ use std::time::SystemTime;
 
 use anstyle::Style;
 use anyhow::{Context as _, bail};
-use deeplook_tools::Toolbox;
 use serde::Serialize;
 
 use crate::case::{EditCase, InputPicture};
 use crate::cli::{CaseFacts, JudgeArgs};
-use crate::config;
 use crate::hash::Hash;
 use crate::judge::{Judge, Judged, Prepared};
 use crate::message::Usage;
@@ -21,6 +19,7 @@ use crate::model::{AnyModel, Rules};
 use crate::trace::{Bundle, Event, Judgement, PartJudgement, RunFolder, What};
 use crate::transcript::{Transcript, cost_text, outcome_text, usage_text};
 use crate::verdict::Outcome;
+use crate::{config, equipment};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -30,13 +29,10 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let criteria = chosen(&resolved.pack, &args.criterion)?;
     let case = case(&args.source, &args.edited, &args.facts)?;
     let priced = resolved.record.price.is_some();
-    let judge = Judge::new(
-        resolved.model,
-        resolved.record,
-        resolved.pack,
-        Toolbox::standard(),
-        resolved.settings,
-    );
+    let toolbox = equipment::for_judge(args.options.mode, &args.options.models)?;
+    let unavailable = toolbox.unavailable().clone();
+    let judge =
+        Judge::new(resolved.model, resolved.record, resolved.pack, toolbox, resolved.settings);
     // A case that does not fit the mode is an error before anything is said or written.
     let prepare = |id: &String| judge.prepare(&case, id);
     let prepared = criteria.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
@@ -44,6 +40,9 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     if args.options.model == Rules::NAME {
         let note = "the offline judge `rules` is a baseline; ask a model with --model";
         say(args, &format!("{DIM}{note}{DIM:#}"));
+    }
+    for (tool, why) in &unavailable {
+        say(args, &format!("{DIM}without {tool}: {why}{DIM:#}"));
     }
     let runtime = super::runtime()?;
     let mut all = Vec::new();

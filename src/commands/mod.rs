@@ -3,6 +3,7 @@
 mod dataset;
 mod demo;
 mod judge;
+mod models;
 mod prompts;
 mod tool;
 
@@ -34,6 +35,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Judge(args) => judge::run(&args),
         Command::Tool(args) => tool::run(&args),
+        Command::Models(command) => models::run(&command),
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
         Command::Prompts(command) => prompts::run(&command),

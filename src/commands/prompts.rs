@@ -11,13 +11,13 @@ use serde::Serialize;
 
 use crate::case::EditCase;
 use crate::cli::{CaseFacts, PromptsCommand, ShowPromptsArgs};
-use crate::config;
 use crate::dataset::draw;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::{Dialect, Message, Part};
 use crate::model::Rules;
 use crate::prompt::{self, Change, Finding, Line, Mode, Pack, PackDiff, PromptError, Turn};
 use crate::protocol::Targets;
+use crate::{config, equipment};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -102,7 +102,8 @@ fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
         record.boxes = profile.boxes;
         settings.preparation = config::preparation(profile);
     }
-    let judge = Judge::new(Rules::default(), record, pack, Toolbox::standard(), settings);
+    let toolbox = equipment::for_judge(args.mode, &args.models)?;
+    let judge = Judge::new(Rules::default(), record, pack, toolbox, settings);
 
     let mut shown = Vec::new();
     for (name, request) in judge.prepare(&case, &criterion)?.first_requests() {

@@ -6,19 +6,30 @@ use std::process::ExitCode;
 
 use anstyle::Style;
 use anyhow::{Context as _, bail};
+use deeplook_tools::grounding;
 use deeplook_tools::scene::{EDITED, View, cut};
 use deeplook_tools::{BoxConvention, Picture, PictureError, Scene, ToolError, ToolOutput, Toolbox};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::ToolArgs;
+use crate::cli::{ModelOptions, ToolArgs};
+use crate::equipment::{self, DEMO_DETECTOR};
 use crate::files;
+use crate::models::Progress;
 
 pub(super) fn run(args: &ToolArgs) -> anyhow::Result<ExitCode> {
-    let toolbox = Toolbox::standard();
     if args.name == "list" {
-        return list(&toolbox, args.json);
+        return list(&equipment::toolbox(&args.models, None, &Progress::shown())?, args.json);
+    }
+    // Only what needs a detector may ask for one.
+    let models = match args.name == grounding::NAME {
+        true => args.models.clone(),
+        false => ModelOptions { detector: Some("none".to_owned()), ..args.models.clone() },
+    };
+    let toolbox = equipment::toolbox(&models, Some(DEMO_DETECTOR), &Progress::shown())?;
+    if let Some(why) = toolbox.unavailable().get(&args.name) {
+        bail!("{} cannot be used: {why}", args.name);
     }
     if !toolbox.names().any(|name| name == args.name) {
         let known: Vec<&str> = toolbox.names().collect();
@@ -143,6 +154,9 @@ fn list(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<ExitCode> {
             )?;
         }
         writeln!(out)?;
+    }
+    for (what, why) in toolbox.unavailable() {
+        writeln!(out, "{bold}{what}{bold:#}: {why}")?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,7 +2,6 @@
 
 mod session;
 
-use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -213,8 +212,8 @@ impl<M: ChatModel> Judge<M> {
                 kind: case.kind.clone(),
                 target: case.target.clone(),
                 boxes: case.boxes.clone(),
-                source: file(&case.source),
-                edited: file(&case.edited),
+                source: Some(file(&case.source)),
+                edited: Some(file(&case.edited)),
                 reference: case.reference.as_ref().map(file),
             },
             criterion: plan.criterion.id.clone(),
@@ -231,7 +230,7 @@ impl<M: ChatModel> Judge<M> {
             tools: ToolsRecord {
                 specs: plan.specs.clone(),
                 settings: plan.toolbox.settings(),
-                unavailable: BTreeMap::new(),
+                unavailable: plan.toolbox.unavailable().clone(),
             },
             limits: self.settings.limits,
             preprocessing: json!({

@@ -71,10 +71,10 @@ pub struct CaseRecord {
     pub target: Option<String>,
     /// Where the targets are, in pixels of the source.
     pub boxes: Vec<PixelBox>,
-    /// The picture files.
-    pub source: FileRecord,
+    /// The picture before the edit; absent, as the next one, where it could not be read.
+    pub source: Option<FileRecord>,
     /// The picture after the edit.
-    pub edited: FileRecord,
+    pub edited: Option<FileRecord>,
     /// What a good edit looks like.
     pub reference: Option<FileRecord>,
 }
@@ -138,6 +138,6 @@ pub struct ToolsRecord {
     pub specs: Vec<ToolSpec>,
     /// Their settings by name.
     pub settings: BTreeMap<String, Value>,
-    /// Tools that would belong here and could not be had, with the reason.
+    /// What belongs here and could not be had, with the reason.
     pub unavailable: BTreeMap<String, String>,
 }

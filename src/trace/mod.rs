@@ -9,6 +9,7 @@ mod events;
 mod manifest;
 mod reader;
 mod reducer;
+mod results;
 mod writer;
 
 pub use blobs::BlobStore;
@@ -22,4 +23,5 @@ pub use manifest::{
 };
 pub use reader::{Bundle, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
+pub use results::{OutcomeName, ResultLine};
 pub use writer::{RunFolder, TraceWriter};

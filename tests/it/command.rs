@@ -12,9 +12,13 @@ use tempfile::TempDir;
 pub(crate) fn deeplook(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_deeplook"));
     command.current_dir(folder).stdin(Stdio::null());
-    for name in ["DEEPLOOK_MODEL", "OPENAI_API_KEY", "OPENAI_BASE_URL"] {
+    for name in
+        ["DEEPLOOK_MODEL", "HF_ENDPOINT", "OPENAI_API_KEY", "OPENAI_BASE_URL", "ORT_DYLIB_PATH"]
+    {
         command.env_remove(name);
     }
+    // Neither what this machine has fetched nor the network.
+    command.env("DEEPLOOK_CACHE", folder.join("cache")).env("DEEPLOOK_OFFLINE", "1");
     command
 }
 

@@ -44,7 +44,7 @@ fn judge(folder: &Path, server: &Server, more: &[&str]) -> Output {
     command.output().unwrap()
 }
 
-fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -5,4 +5,5 @@
 mod command;
 mod faults;
 mod judging;
+mod models;
 mod wire;

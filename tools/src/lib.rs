@@ -16,6 +16,7 @@
 pub mod coords;
 pub mod difference;
 pub mod enhancer;
+pub mod grounding;
 pub mod onnx;
 pub mod picture;
 pub mod registration;

@@ -35,8 +35,11 @@ impl Runtime {
         // A relative name would be searched for in the system's folders.
         let path = std::path::absolute(library).map_err(|e| unusable(e.to_string()))?;
         let builder = ort::init_from(&path).map_err(|error| {
-            let cause = std::error::Error::source(&error).map(|cause| format!(": {cause}"));
-            unusable(format!("{error}{}", cause.unwrap_or_default()))
+            let cause = match &error {
+                ort::LoadDynamicError::Dlopen { error, .. } => std::error::Error::source(error),
+                _ => None,
+            };
+            unusable(cause.map_or_else(|| error.to_string(), ToString::to_string))
         })?;
         let environment = builder
             .with_name("deeplook")

@@ -106,7 +106,7 @@ impl Picture {
         Self(RgbImage::from_raw(w as u32, h as u32, pixels).unwrap_or_else(|| self.0.clone()))
     }
 
-    /// The picture at another size (Catmull–Rom in integers, hence the same bytes on every CPU).
+    /// The picture at another size (Lanczos in integers, hence the same bytes on every CPU).
     pub fn resized(&self, size: Size) -> Self {
         if size == self.size() {
             return self.clone();
@@ -124,7 +124,7 @@ impl Picture {
         fast_resized(&self.0, &area, width, height).map_or_else(
             || {
                 let part = self.cropped(&area).0;
-                Self(image::imageops::resize(&part, width, height, FilterType::CatmullRom))
+                Self(image::imageops::resize(&part, width, height, FilterType::Lanczos3))
             },
             Self,
         )
@@ -178,7 +178,7 @@ fn fast_resized(pixels: &RgbImage, area: &PixelBox, width: u32, height: u32) -> 
     let kind = fast_image_resize::PixelType::U8x3;
     let source = ImageRef::new(pixels.width(), pixels.height(), pixels.as_raw(), kind).ok()?;
     let mut resized = Image::new(width, height, kind);
-    let filter = ResizeAlg::Convolution(fast_image_resize::FilterType::CatmullRom);
+    let filter = ResizeAlg::Convolution(fast_image_resize::FilterType::Lanczos3);
     let options =
         ResizeOptions::new().resize_alg(filter).crop(area.x1, area.y1, area.width(), area.height());
     Resizer::new().resize(&source, &mut resized, &options).ok()?;

@@ -1,12 +1,14 @@
 //! The tools a judge may use, by name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::coords::BoxConvention;
 use crate::difference::LocalizeDifferences;
+use crate::enhancer::{Enhance, Enhancer};
 use crate::scene::{Scene, cut, quoted};
 use crate::tool::{Tool, ToolError, ToolOutput};
 use crate::zoom::ZoomIn;
@@ -26,19 +28,41 @@ pub struct ToolSpec {
 #[derive(Default)]
 pub struct Toolbox {
     tools: Vec<Box<dyn AnyTool>>,
+    unavailable: BTreeMap<String, String>,
 }
 
 impl Toolbox {
     /// Every tool that works without a model file.
     pub fn standard() -> Self {
-        Self::default().with(LocalizeDifferences::default()).with(ZoomIn::default())
+        Self::enlarging_with(Arc::default())
+    }
+
+    /// The same, with crops enlarged by `enhancer`.
+    pub fn enlarging_with(enhancer: Arc<Enhancer>) -> Self {
+        Self::default()
+            .with(LocalizeDifferences::default().with_enhancer(Arc::clone(&enhancer)))
+            .with(ZoomIn::default().with_enhancer(Arc::clone(&enhancer)))
+            .with(Enhance::new(enhancer))
     }
 
     /// The toolbox with one more tool; it takes the place of one of the same name.
     pub fn with<T: Tool + 'static>(mut self, tool: T) -> Self {
         self.tools.retain(|present| present.name() != tool.name());
+        self.unavailable.remove(tool.name());
         self.tools.push(Box::new(tool));
         self
+    }
+
+    /// The toolbox with a note why something that belongs in it is not there.
+    pub fn without(mut self, name: &str, why: impl Into<String>) -> Self {
+        self.tools.retain(|present| present.name() != name);
+        self.unavailable.insert(name.to_owned(), why.into());
+        self
+    }
+
+    /// What belongs here and could not be had, with the reason.
+    pub fn unavailable(&self) -> &BTreeMap<String, String> {
+        &self.unavailable
     }
 
     /// The names, in order.

@@ -15,6 +15,7 @@ from transformers import BertConfig, GroundingDinoConfig, GroundingDinoForObject
 from transformers.models.grounding_dino import modeling_grounding_dino as dino
 
 SHORT, LONG = 384, 688  # The sides that a picture is resized to: shortest, and longest at most.
+USUAL = 450.0  # A side of which the architecture's first guesses are the usual parts.
 MEAN = np.array([0.485, 0.456, 0.406], np.float32)
 STD = np.array([0.229, 0.224, 0.225], np.float32)
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
@@ -118,6 +119,7 @@ def network(vocabulary_size):
         fusion_droppath=0.0,
     )
     model = GroundingDinoForObjectDetection(config)
+    model.model.__class__ = Proposals
     model.requires_grad_(True)  # A ResNet's first layers come frozen.
     thaw(model)
     with torch.no_grad():
@@ -136,6 +138,24 @@ def network(vocabulary_size):
             norm.weight.fill_(0.15)
             norm.bias.fill_(-0.16)
     return model
+
+
+class Proposals(dino.GroundingDinoModel):
+    """The architecture guesses an object's size as a part of the picture, though a convolution sees
+    pixels: the same object is a smaller part of a wider picture. Its first guesses are pixels here,
+    which is the only change to the architecture's code."""
+
+    def generate_encoder_output_proposals(self, enc_output, padding_mask, spatial_shapes_list):
+        query, proposals = super().generate_encoder_output_proposals(
+            enc_output, padding_mask, spatial_shapes_list
+        )
+        height, width = spatial_shapes_list[0]
+        seen = (~padding_mask[:, : height * width]).view(-1, height, width)
+        sides = torch.stack([seen[:, 0].sum(1), seen[:, :, 0].sum(1)], 1).float() * 8
+        guess = proposals[..., 2:].sigmoid() * (USUAL / sides)[:, None]
+        guess = torch.special.logit(guess, eps=1e-4)
+        guess = torch.where(proposals[..., 2:].isinf(), proposals[..., 2:], guess)
+        return query, torch.cat([proposals[..., :2], guess], -1)
 
 
 def thaw(module):

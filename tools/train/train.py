@@ -3,7 +3,7 @@
 First the backbone alone learns to name what it sees in small windows around single objects: that
 takes a hundredth of a whole picture's time, and shapes are what a detector learns last. Then the
 whole network learns to ground phrases, with two losses: a dense one on the encoder's proposals
-(every place inside an object answers for it) and one on the decoder's queries, one query an object.
+(every place inside an object answers for it) and one on the decoder's queries.
 
     python train.py --scenes scenes/a scenes/b --check scenes/c --out run/
 """
@@ -17,7 +17,6 @@ from pathlib import Path
 import numpy as np
 import torch
 import torch.nn.functional as F
-from scipy.optimize import linear_sum_assignment
 from torch import nn
 from transformers.models.grounding_dino.modeling_grounding_dino import GroundingDinoDecoderOutput
 
@@ -215,9 +214,9 @@ def focal(logits, truth, weight):
 
 
 def box_loss(said, truth):
-    """Of boxes as centre and size."""
-    a, b = corners(said), corners(truth)
-    return 5 * (said - truth).abs().sum() + 2 * (1 - overlap(a, b)).sum()
+    """Of boxes as centre and size; distances count in parts of the object."""
+    away = (said - truth).abs() / truth[..., 2:].repeat(1, 2)
+    return away.clamp(max=4).sum() + 3 * (1 - overlap(corners(said), corners(truth))).sum()
 
 
 def overlap(a, b):
@@ -314,26 +313,37 @@ def stages(out, length):
 
 
 def matched(logits, boxes, unit, views, mask):
-    """One query an object."""
-    truth, box, choice, columns = torch.zeros_like(logits), [], [], 0
+    """Every query whose box lies on an object answers for it. So several find the same object, and
+    whoever uses the detector must drop the lesser ones; one query an object takes far longer to
+    learn."""
+    truth, weight = torch.zeros_like(logits), mask[:, None].float().expand_as(logits).clone()
+    box, choice = [], []
     for b, view in enumerate(views):
+        said = view.by_text(logits[b])
+        for thing in view.unsure:
+            inside = overlap(corners(boxes[b].detach()) * unit, torch.from_numpy(thing)[None])
+            weight[b, inside > 0] = 0
         if not view.meant:
             continue
         real = centred(view.boxes[view.meant]) / unit
         with torch.no_grad():
-            chance = logits[b].sigmoid()
-            fit = torch.stack([chance[:, view.marked(i)].mean(1) for i in view.meant], 1)
-            far = torch.cdist(boxes[b], real, p=1)
             near = overlap(corners(boxes[b])[:, None], corners(real)[None])
-            query, thing = linear_sum_assignment(-3 * fit + 5 * far - 2 * near)
-        box.append(box_loss(boxes[b, query], real[thing]) / len(real))
-        said = view.by_text(logits[b])
-        for q, t in zip(query, thing):
-            i = view.meant[t]
-            truth[b, q, view.marked(i)] = 1
-            columns += len(view.marked(i))
-            choice.append(pick(said[q][None], view.fits[i]))
-    loss = 2 * focal(logits, truth, mask[:, None].float()) / max(1, columns)
+            best, owner = near.max(1)
+            near[torch.arange(len(near)), owner] += 1  # Of two objects the nearer one.
+            near -= 1
+        for t, i in enumerate(view.meant):
+            good = near[:, t] > 0.45
+            if not good.any() and best[near[:, t].argmax()] > 0.1:
+                good[near[:, t].argmax()] = True
+            query, columns = good.nonzero(), view.marked(i)
+            weight[b, ((near[:, t] > 0.2) & ~good).nonzero(), columns] = 0
+            if len(query):
+                truth[b, query, columns] = 1
+                weight[b, query, columns] = 1
+                found = boxes[b, query[:, 0]]
+                box.append(box_loss(found, real[t].expand_as(found)) / len(query))
+                choice.append(pick(said[query[:, 0]], view.fits[i]))
+    loss = focal(logits, truth, weight) / max(1.0, float(truth.sum()))
     return loss + torch.stack(box).mean() + 0.5 * torch.stack(choice).mean() if box else loss
 
 
@@ -406,6 +416,27 @@ def right_text(out, size, views):
             core, _ = core_of(view.boxes[i].tolist(), where)
             right.append(int(said[core[:, 0]].mean(0).argmax()) in view.fits[i])
     return float(np.mean(right))
+
+
+@torch.no_grad()
+def decoder_like_encoder(model):
+    """Lets the decoder begin with what the encoder knows: a query looks at the middle of its box,
+    with the encoder's own projection, and leaves the box as it is."""
+    inner = model.model
+    for layer in inner.decoder.layers:
+        look = layer.encoder_attn
+        look.value_proj.weight.copy_(2 * inner.enc_output.weight)
+        look.value_proj.bias.copy_(2 * inner.enc_output.bias)
+        look.output_proj.weight.copy_(torch.eye(len(look.output_proj.weight)))
+        look.output_proj.bias.zero_()
+        look.sampling_offsets.bias.mul_(0.3)
+        for quiet in (layer.self_attn.out_proj, layer.encoder_attn_text.out_proj, layer.fc2):
+            quiet.weight.mul_(0.1)
+            quiet.bias.zero_()
+    inner.decoder.layer_norm.load_state_dict(inner.enc_output_norm.state_dict())
+    for head in model.bbox_embed:
+        head.layers[-1].weight.zero_()
+        head.layers[-1].bias.zero_()
 
 
 def learn_to_ground(model, drawn, words, tokenizer, args, check, best):
@@ -506,12 +537,13 @@ def main():
     print(f"{len(drawn)} scenes, {sum(len(s.phrases) for s in drawn)} objects", flush=True)
     if args.named:
         detector.backbone(model).load_state_dict(torch.load(args.named))
-    elif not args.start:
+    elif not args.start:  # Else only the last phase goes on.
         learn_to_name(model, drawn, words, 60 * args.name_minutes)
         torch.save(detector.backbone(model).state_dict(), args.out / "named.pt")
-    if args.word_minutes:
+    if not args.start:
         learn_words(model, drawn, words, tokenizer, args)
         torch.save(model.state_dict(), args.out / "words.pt")
+        decoder_like_encoder(model)
     if args.ground_minutes:
         learn_to_ground(model, drawn, words, tokenizer, args, check, args.out / "model.pt")
         print("check at the end: recall@1", recall(model, check, tokenizer))

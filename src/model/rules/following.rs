@@ -184,6 +184,14 @@ pub(super) fn targets(wish: &Wish, view: &View) -> Vec<(usize, Fit)> {
     if let Action::Count { .. } = wish.action {
         return found;
     }
+    // Where the detector saw what is meant, the other places are something else.
+    let seen = |index: usize| {
+        let place = &view.places[index].bbox;
+        view.named.iter().any(|named| !named.intersection(place).is_empty())
+    };
+    if found.iter().any(|(index, _)| seen(*index)) {
+        found.retain(|(index, _)| seen(*index));
+    }
     let best = found.first().map(|(_, fit)| *fit);
     found.retain(|(_, fit)| Some(*fit) == best);
     if wish.targets > 0 {

@@ -56,6 +56,8 @@ pub(super) struct Wish {
     pub(super) action: Action,
     /// The colour of what it is to be done to.
     pub(super) before: Option<Rgb>,
+    /// What to call it, e.g. "red star".
+    pub(super) name: Option<String>,
     /// The colour that is asked for.
     pub(super) after: Option<Rgb>,
     /// How many things are meant; 0 where the instruction does not say.
@@ -107,7 +109,14 @@ pub(super) fn read(instruction: &str) -> Wish {
         _ => None,
     };
     let look = |word: &&str| colours::colour(word).or_else(|| colours::material(word).flatten());
-    Wish { action, before: before.iter().find_map(look), after: asked, targets: targets(&words) }
+    let named = |pair: &&[&str]| look(&pair[0]).is_some() || colours::material(pair[0]).is_some();
+    Wish {
+        action,
+        before: before.iter().find_map(look),
+        name: before.windows(2).find(named).map(|pair| pair.join(" ")),
+        after: asked,
+        targets: targets(&words),
+    }
 }
 
 /// The text with quoted parts replaced by a mark, and how many there were.
@@ -222,5 +231,14 @@ mod tests {
             assert_eq!(named(wish.after), after, "{text}");
             assert_eq!(named(wish.before), before, "{text}");
         }
+    }
+
+    #[test]
+    fn what_is_meant_has_a_name() {
+        let name = |text: &str| read(text).name.unwrap_or_default();
+        assert_eq!(name("Change the colour of the red star to blue."), "red star");
+        assert_eq!(name("Replace both wooden boats with purple kites."), "wooden boats");
+        assert_eq!(name("Change the number of blue cars from two to 5."), "blue cars");
+        assert_eq!(name("Erase the sign with the word \"TEA\" from the picture."), "");
     }
 }

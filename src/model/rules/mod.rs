@@ -27,8 +27,11 @@ use crate::message::{
 };
 use crate::trace::ModelRecord;
 
-/// The tool that it uses.
+/// The tools that it uses.
 const COMPARING: &str = "localize_differences";
+const DETECTING: &str = "detect_object";
+/// A detector that is less sure than this is not believed.
+const SURE: f64 = 0.5;
 /// How many differing places it asks for.
 const MOST_PLACES: usize = 12;
 
@@ -111,6 +114,8 @@ impl Opinion {
 #[derive(Debug, Clone)]
 struct View {
     places: Vec<Place>,
+    /// Where the detector is sure to have seen what is meant.
+    named: Vec<PixelBox>,
     left_out: usize,
     everywhere: bool,
 }
@@ -146,8 +151,11 @@ impl<'a> Facts<'a> {
     }
 
     fn may_look(&self) -> bool {
-        let can = self.request.tools.iter().any(|tool| tool.name == COMPARING);
-        can && self.request.tool_choice == ToolChoice::Auto
+        self.has_tool(COMPARING) && self.request.tool_choice == ToolChoice::Auto
+    }
+
+    fn has_tool(&self, name: &str) -> bool {
+        self.request.tools.iter().any(|tool| tool.name == name)
     }
 
     fn has(&self, name: &str) -> bool {
@@ -179,7 +187,16 @@ impl<'a> Facts<'a> {
     fn view(&self, second: &str) -> Option<View> {
         let told = self.observed(second).filter(|seen| seen.data["regions"].is_array());
         let own = || Some(own_view(&self.picture(ORIGINAL)?, &self.picture(second)?));
-        told.map(told_view).or_else(own)
+        let named = self.detected();
+        told.map(told_view).or_else(own).map(|view| View { named, ..view })
+    }
+
+    /// Where the detector is sure to have seen what is meant, in the original.
+    fn detected(&self) -> Vec<PixelBox> {
+        let looks = self.observations().filter(|seen| seen.call.name == DETECTING);
+        let boxes = looks.flat_map(|seen| seen.data["boxes"].as_array().into_iter().flatten());
+        let sure = boxes.filter(|found| found["score"].as_f64().is_some_and(|score| score > SURE));
+        sure.filter_map(|found| serde_json::from_value(found["bbox"].clone()).ok()).collect()
     }
 }
 
@@ -207,6 +224,7 @@ fn told_view(seen: &Observation) -> View {
     let regions = seen.data["regions"].as_array().map_or(&[][..], Vec::as_slice);
     View {
         places: regions.iter().filter_map(place).collect(),
+        named: Vec::new(),
         left_out: seen.data["left_out"].as_u64().unwrap_or(0) as usize,
         everywhere: seen.data["changed_everywhere"] == true
             || seen.data["differing_percent"].as_f64().is_some_and(is_everywhere)
@@ -235,6 +253,7 @@ fn own_view(first: &Picture, second: &Picture) -> View {
     });
     View {
         places: places.collect(),
+        named: Vec::new(),
         left_out: seen.left_out,
         everywhere: seen.changed_everywhere
             || is_everywhere(seen.differing * 100.0)
@@ -252,7 +271,7 @@ fn decide(request: &Request) -> Option<Value> {
         _ => return None,
     };
     if facts.may_look() && facts.observations().next().is_none() {
-        return Some(look_first(&facts));
+        return Some(look_first(&facts, &wish));
     }
     let oracle = facts.text("mode") == "oracle";
     let opinion = if following && oracle {
@@ -319,41 +338,47 @@ fn at_the_target(facts: &Facts<'_>, wish: &Wish) -> Result<Opinion, &'static str
             let places = sight(&source, &edited).map(place).into_iter().collect();
             // The place is given, so the thing is the one that is meant.
             let wish = Wish { before: None, ..wish.clone() };
-            following::by_places(&wish, &View { places, left_out: 0, everywhere: false })
+            following::by_places(&wish, &View { places, named: Vec::new(), left_out: 0, everywhere: false })
         }
     };
     opinion.evidence = vec![ORIGINAL.to_owned(), EDITED.to_owned()];
     Ok(opinion)
 }
 
-/// Asks the tool where the pictures differ; also from the reference, where there is one.
-fn look_first(facts: &Facts<'_>) -> Value {
+/// Asks the tools where the pictures differ, also from the reference where there is one, and where
+/// the thing is that is meant. A masked picture does not show it.
+fn look_first(facts: &Facts<'_>, wish: &Wish) -> Value {
     let seconds = [EDITED, REFERENCE].into_iter().filter(|name| facts.has(name));
-    let calls: Vec<Value> = seconds
-        .map(|second| {
-            json!({
-                "comparison_image_1": ORIGINAL,
-                "comparison_image_2": second,
-                "max_regions": MOST_PLACES,
-            })
-        })
-        .collect();
+    let compare = seconds.map(|second| {
+        let arguments = json!({
+            "comparison_image_1": ORIGINAL,
+            "comparison_image_2": second,
+            "max_regions": MOST_PLACES,
+        });
+        (COMPARING, arguments)
+    });
+    let searches = facts.has_tool(DETECTING) && facts.text("mode") != "oracle";
+    let detect =
+        wish.name.as_ref().filter(|_| searches).map(|name| {
+            (DETECTING, json!({ "target_image": ORIGINAL, "detect_object_name": name }))
+        });
+    let calls: Vec<(&str, Value)> = compare.chain(detect).collect();
     let thought = thinking("I compare the pictures first.");
     match facts.request.dialect {
         Dialect::Native => {
-            let call = |(number, arguments): (usize, &Value)| {
+            let call = |(number, (name, arguments)): (usize, &(&str, Value))| {
                 json!({
                     "id": format!("call_{}", number + 1),
                     "type": "function",
-                    "function": { "name": COMPARING, "arguments": arguments.to_string() },
+                    "function": { "name": name, "arguments": arguments.to_string() },
                 })
             };
             let calls: Vec<Value> = calls.iter().enumerate().map(call).collect();
             json!({ "role": "assistant", "content": thought, "tool_calls": calls })
         }
         Dialect::Tags => {
-            let call = |arguments: &Value| {
-                json!({ "name": COMPARING, "parameters": arguments }).to_string()
+            let call = |(name, arguments): &(&str, Value)| {
+                json!({ "name": name, "parameters": arguments }).to_string()
             };
             let calls: Vec<String> = calls.iter().map(call).collect();
             let text = format!("{thought}\n<tool_call>\n{}\n</tool_call>", calls.join("\n"));

@@ -132,7 +132,7 @@ fn enlarged_in_words(told: &[Told<'_>], enhancer: &Enhancer) -> String {
         );
     }
     if !interpolated.is_empty() {
-        words += &format!(" Enlarged by interpolation: {}.", interpolated.join(", "));
+        words += &format!(" Enlarged by Lanczos interpolation: {}.", interpolated.join(", "));
     }
     words
 }

@@ -142,7 +142,7 @@ impl Enhancer {
         match (enlargement, self.network()) {
             (Enlargement::None, _) => Value::Null,
             (Enlargement::Enhanced, Some(network)) => json!(network.name),
-            _ => json!("interpolation"),
+            _ => json!("lanczos"),
         }
     }
 
@@ -153,7 +153,7 @@ impl Enhancer {
             (Enlargement::Enhanced, Some(NetworkFacts { name, scale, .. })) => {
                 format!(", enhanced {scale}× with the model {name}")
             }
-            _ => " by interpolation".to_owned(),
+            _ => " by Lanczos interpolation".to_owned(),
         }
     }
 }

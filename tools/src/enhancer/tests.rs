@@ -125,15 +125,14 @@ fn both_halves_of_a_zoom_are_enhanced_and_the_line_between_is_not() {
 
     let plain = Toolbox::standard().call("zoom_in", &args, &scene).unwrap();
     assert_eq!(plain.pictures[0].panels, view.panels);
-    assert_eq!(plain.data["enlarged_with"], "interpolation");
-    assert!(plain.text.ends_with("× by interpolation."), "{}", plain.text);
+    assert_eq!(plain.data["enlarged_with"], "lanczos");
+    assert!(plain.text.ends_with("× by Lanczos interpolation."), "{}", plain.text);
 }
 
 #[test]
 fn a_large_crop_is_left_as_it_is() {
     let scene = Scene::new([chart(1000, 900)]);
-    for (bbox, how) in [([0, 0, 900, 800], Value::Null), ([0, 0, 600, 400], json!("interpolation"))]
-    {
+    for (bbox, how) in [([0, 0, 900, 800], Value::Null), ([0, 0, 600, 400], json!("lanczos"))] {
         let args = json!({ "bbox": bbox });
         let seen = toolbox(enhancer()).call("zoom_in", &args, &scene).unwrap();
         assert_eq!(seen.data["enlarged_with"], how);
@@ -160,10 +159,10 @@ fn the_most_visible_regions_are_enhanced_as_far_as_the_budget_goes() {
     assert!(!all.text.contains("interpolation"), "{}", all.text);
 
     let some = difference(15_000);
-    let (enhanced, rest) = (json!("test"), json!("interpolation"));
+    let (enhanced, rest) = (json!("test"), json!("lanczos"));
     assert_eq!(models(&some)[0], enhanced);
     assert_eq!(models(&some)[3], rest);
-    assert!(some.text.contains("Enlarged by interpolation: "), "{}", some.text);
+    assert!(some.text.contains("Enlarged by Lanczos interpolation: "), "{}", some.text);
 
     let none = difference(0);
     let plain = Toolbox::standard().call("localize_differences", &json!({}), &scene).unwrap();
@@ -211,7 +210,7 @@ fn without_a_network_enhancing_says_that_it_only_enlarges() {
     let tools = toolbox(Enhancer::none());
     let seen = tools.call("enhance", &json!({ "target_image": "Original Image" }), &scene).unwrap();
     assert_eq!(*seen.pictures[0].picture, chart(30, 20).resized(Size::new(60, 40)));
-    assert_eq!(seen.data["enlarged_with"], "interpolation");
+    assert_eq!(seen.data["enlarged_with"], "lanczos");
     assert!(seen.text.contains("no enhancement model"), "{}", seen.text);
     assert_eq!(tools.settings()["zoom_in"].get("enhancer"), None);
 }
@@ -228,14 +227,19 @@ fn strange_sizes_are_enhanced_or_refused() {
             toolbox(enhancer()).call(args.0, &args.1, &scene).unwrap();
         }
     }
+    let args = json!({ "target_image": "Original Image" });
     let scene = Scene::new([chart(12_000, 6_000)]);
     for enhancer in [enhancer(), Enhancer::none(), enhancer().with_budget(u64::MAX)] {
-        let args = json!({ "target_image": "Original Image" });
-        let text = refusal(toolbox(enhancer).call("enhance", &args, &scene));
-        assert!(text.contains("12000×6000") && text.contains("zoom in"), "{text}");
+        let seen = toolbox(enhancer).call("enhance", &args, &scene).unwrap();
+        assert_eq!(seen.pictures[0].picture.size(), Size::new(12_000, 6_000));
+        assert_eq!(seen.data["enlarged_with"], Value::Null);
+        assert!(seen.text.contains("large already"), "{}", seen.text);
     }
+    let scene = Scene::new([chart(900, 800)]);
+    let seen = toolbox(enhancer()).call("enhance", &args, &scene).unwrap();
+    assert_eq!(seen.data["enlarged_with"], "lanczos");
+    assert!(seen.text.contains("too large for the enhancement model"), "{}", seen.text);
     for (args, part) in [
-        (json!({}), "target_image"),
         (json!({ "target_image": "" }), "Original Image"),
         (json!({ "target_image": "Crop 7" }), "Original Image"),
     ] {

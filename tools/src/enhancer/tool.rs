@@ -8,9 +8,12 @@ use serde_json::{Value, json};
 
 use super::{Enhancer, Enlargement};
 use crate::coords::{BoxConvention, PixelBox, Size};
-use crate::scene::{Panel, Scene, View};
+use crate::scene::{ORIGINAL, Panel, Scene, View};
 use crate::side_by_side::side_by_side;
 use crate::tool::{Tool, ToolError, ToolOutput};
+
+/// A picture with a side of this many pixels is large enough to be seen as it is.
+const LARGE: u32 = 1024;
 
 /// Beyond this, further passes of a network show what it invents.
 const MOST_SCALE: u32 = 4;
@@ -25,8 +28,9 @@ pub struct Enhance {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnhanceArgs {
-    /// Name of the picture to enhance, e.g. "Edited Image" or "Crop 2".
-    target_image: String,
+    /// Name of the picture to enhance, e.g. "Edited Image" or "Crop 2". Default: "Original Image".
+    #[serde(default)]
+    target_image: Option<String>,
 }
 
 impl Enhance {
@@ -39,10 +43,12 @@ impl Enhance {
         self.enhancer.network().map_or(2, |network| network.scale)
     }
 
-    /// How often the network is applied: once more where a crop is shown larger than one pass makes
-    /// it and the budget allows it; the refusal is for a picture that is too large even for one.
-    fn passes(&self, view: &View, parts: &[PixelBox], shown: Size) -> Result<u32, ToolError> {
-        let budget = self.enhancer.budget;
+    /// How the parts are enlarged, and how often the network is applied: once more where a crop is
+    /// shown larger than one pass makes it and the budget allows it.
+    fn manner(&self, parts: &[PixelBox], shown: Size) -> (Enlargement, u32) {
+        if size_of(&parts[0]).long_side() >= LARGE {
+            return (Enlargement::None, 0);
+        }
         let work = |passes: u32| -> u64 {
             let scales = (0..passes).map(|pass| f64::from(self.scale().pow(pass)));
             scales
@@ -50,17 +56,13 @@ impl Enhance {
                 .map(|size| self.enhancer.work(size))
                 .fold(0, u64::saturating_add)
         };
-        if work(1) > budget {
-            return Err(ToolError::refused(format!(
-                "{:?} is too large to be enhanced at once ({}; about {budget} pixels can be); zoom in \
-                 on a part of it",
-                view.name,
-                size_of(&parts[0]),
-            )));
+        let budget = self.enhancer.budget;
+        if self.enhancer.network().is_none() || work(1) > budget {
+            return (Enlargement::Interpolated, 1);
         }
         let once = size_of(&parts[0]).scaled(f64::from(self.scale()));
         let more = shown.long_side() > once.long_side() && self.scale().pow(2) <= MOST_SCALE;
-        Ok(if more && work(2) <= budget { 2 } else { 1 })
+        (Enlargement::Enhanced, if more && work(2) <= budget { 2 } else { 1 })
     }
 }
 
@@ -85,7 +87,7 @@ impl Tool for Enhance {
     }
 
     fn call(&self, args: EnhanceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
-        let view = scene.view(&args.target_image)?;
+        let view = scene.view(args.target_image.as_deref().unwrap_or(ORIGINAL))?;
         let first = view.panels.first().ok_or_else(|| {
             ToolError::refused(format!("{:?} shows no picture to enhance", view.name))
         })?;
@@ -97,13 +99,13 @@ impl Tool for Enhance {
             .map(|(panel, source)| panel.region.whole_pixels(source.picture.size()))
             .collect();
         let shown = size_of(&first.area);
-        let passes = self.passes(view, &regions, shown)?;
+        let (manner, passes) = self.manner(&regions, shown);
         let scale = self.scale().pow(passes);
         let enhanced = size_of(&regions[0]).scaled(f64::from(scale));
         let size = if shown.long_side() > enhanced.long_side() { shown } else { enhanced };
 
         let parts = sources.iter().zip(&regions).map(|(source, region)| {
-            let mut part = self.enhancer.enhanced(&source.picture, region, self.name())?;
+            let mut part = self.enhancer.cut(&source.picture, region, manner, self.name())?;
             for _ in 1..passes {
                 let whole = PixelBox::whole(part.size());
                 part = self.enhancer.enhanced(&part, &whole, self.name())?;
@@ -128,12 +130,21 @@ impl Tool for Enhance {
             .collect();
 
         let name = scene.crop_name(0);
-        let how = match self.enhancer.network() {
-            Some(network) => format!(
+        let how = match (manner, self.enhancer.network()) {
+            (Enlargement::None, _) => {
+                "left as it is: it is large already; zoom in on a part of it".to_owned()
+            }
+            (Enlargement::Enhanced, Some(network)) => format!(
                 "enhanced {scale}× with the model {}. Fine detail in it is a guess",
                 network.name
             ),
-            None => format!("enlarged {scale}× by interpolation: there is no enhancement model"),
+            (_, Some(_)) => format!(
+                "enlarged {scale}× by Lanczos interpolation: it is too large for the enhancement \
+                 model; zoom in on a part of it"
+            ),
+            (_, None) => {
+                format!("enlarged {scale}× by Lanczos interpolation: there is no enhancement model")
+            }
         };
         let shows: Vec<Value> = panels
             .iter()
@@ -141,7 +152,7 @@ impl Tool for Enhance {
             .collect();
         let data = json!({
             "target": view.name, "shows": shows, "scale": scale,
-            "enlarged_with": self.enhancer.name_of(Enlargement::Enhanced),
+            "enlarged_with": self.enhancer.name_of(manner),
         });
         let text = format!("{name} shows the same as {}, {how}.", view.name);
         Ok(ToolOutput {

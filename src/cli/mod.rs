@@ -1,0 +1,55 @@
+//! What can be typed, one verb per file. Types only: what is made of it stands in `commands`.
+
+mod dataset;
+mod demo;
+mod judge;
+mod models;
+mod prompts;
+mod tool;
+
+use clap::{Parser, Subcommand};
+
+pub(crate) use self::dataset::DatasetCommand;
+pub(crate) use self::demo::DemoArgs;
+pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ModelOptions};
+pub(crate) use self::models::ModelsCommand;
+pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
+pub(crate) use self::tool::ToolArgs;
+
+/// Judges image edits closely: zooms, compares, and records why.
+#[derive(Debug, Parser)]
+#[command(version, propagate_version = true, arg_required_else_help = true)]
+#[command(
+    after_help = "Start with:\n  deeplook demo\n  deeplook tool localize_differences before.png after.png --out crops/"
+)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Judge one edit: two labels, with the reasoning and the crops that they rest on.
+    Judge(Box<JudgeArgs>),
+    /// Use one of the judge's tools on pictures of your own.
+    Tool(ToolArgs),
+    /// See, fetch and check the model files that some tools need.
+    #[command(subcommand)]
+    Models(ModelsCommand),
+    /// List, show, check and compare prompt packs.
+    #[command(subcommand)]
+    Prompts(PromptsCommand),
+    /// Make and inspect data sets.
+    #[command(subcommand)]
+    Dataset(DatasetCommand),
+    /// Show on drawn scenes what deeplook does: no key, no server, no download.
+    Demo(DemoArgs),
+    /// Print a completion script for a shell.
+    #[command(
+        after_help = "Example:\n  deeplook completions bash > ~/.local/share/bash-completion/completions/deeplook"
+    )]
+    Completions {
+        /// The shell to complete in.
+        shell: clap_complete::Shell,
+    },
+}

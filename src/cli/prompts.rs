@@ -1,0 +1,80 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::judge::{CaseFacts, ModelOptions};
+use crate::message::Dialect;
+use crate::prompt::Mode;
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum PromptsCommand {
+    /// List the packs in this binary.
+    List {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print exactly what a model would get.
+    #[command(after_help = "\
+Examples:
+  deeplook prompts show
+  deeplook prompts show --criterion vc --mode oracle --dialect tags
+  deeplook prompts show --prompts my-pack/ before.png after.png -i 'Make the boat green.'
+  deeplook prompts show before.png after.png -i 'Remove the cup' --mode oracle --box 210,80,260,140")]
+    Show(ShowPromptsArgs),
+    /// Check a pack: exit code 0 if it is clean, 1 if there is something to mend.
+    #[command(after_help = "Example:\n  deeplook prompts lint my-pack/")]
+    Lint {
+        /// A folder, or a pack in this binary such as dlebench/v1 [default: every pack in it].
+        #[arg(value_name = "DIR")]
+        pack: Option<String>,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what two packs would tell a model differently, and which rules differ.
+    #[command(after_help = "Example:\n  deeplook prompts diff dlebench/v1 my-pack/")]
+    Diff {
+        /// A pack in this binary such as dlebench/v1, or a folder.
+        #[arg(value_name = "A")]
+        before: String,
+        /// The same, to compare with.
+        #[arg(value_name = "B")]
+        after: String,
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ShowPromptsArgs {
+    /// The pictures before and after the edit; without them, an example stands in.
+    #[arg(value_name = "IMAGE", num_args = 0..=2)]
+    pub images: Vec<PathBuf>,
+    /// The criterion's id, e.g. if or vc [default: the pack's first].
+    #[arg(long, value_name = "ID")]
+    pub criterion: Option<String>,
+    /// How much help the judge gets.
+    #[arg(long, value_enum, default_value_t = Mode::Tool)]
+    pub mode: Mode,
+    /// How the model calls tools [default: native, or the profile's].
+    #[arg(long, value_enum)]
+    pub dialect: Option<Dialect>,
+    #[command(flatten)]
+    pub facts: CaseFacts,
+    /// Judge every target on its own, also where the instruction is about their number.
+    #[arg(long)]
+    pub per_target: bool,
+    /// The profile of a server: how it takes boxes, and how large pictures may be.
+    #[arg(long, value_name = "NAME|FILE")]
+    pub profile: Option<String>,
+    /// A folder, or a pack in this binary.
+    #[arg(long, value_name = "DIR", default_value = "dlebench/v1")]
+    pub prompts: String,
+    #[command(flatten)]
+    pub models: ModelOptions,
+    /// Print JSON.
+    #[arg(long)]
+    pub json: bool,
+}

@@ -1,0 +1,194 @@
+//! `deeplook models`: what is here, and getting the rest.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context as _, bail};
+use serde::Serialize;
+
+use crate::cli::ModelsCommand;
+use crate::models::{Kind, ModelEntry, Models, Presence, Progress, is_offline};
+
+/// The name by which the runtime is fetched and checked like a model.
+const RUNTIME: &str = "runtime";
+
+pub(super) fn run(command: &ModelsCommand) -> anyhow::Result<ExitCode> {
+    let models = Models::open()?;
+    match command {
+        ModelsCommand::List { json } => list(&models, *json),
+        ModelsCommand::Fetch { names, again } => fetch(&models, names, *again),
+        ModelsCommand::Check { names, json } => check(&models, names, *json),
+        ModelsCommand::Path { name } => path(&models, name),
+    }
+}
+
+/// A line of the list.
+#[derive(Serialize)]
+struct Line {
+    name: String,
+    alias: Option<String>,
+    kind: Option<Kind>,
+    about: String,
+    megabytes: f64,
+    licence: String,
+    present: bool,
+    damage: Option<String>,
+    path: Option<PathBuf>,
+}
+
+fn line_of(models: &Models, model: &ModelEntry, thorough: bool) -> Line {
+    let presence = models.presence(model, thorough);
+    Line {
+        name: model.name.clone(),
+        alias: model.alias.clone(),
+        kind: Some(model.kind),
+        about: model.about.clone(),
+        megabytes: model.megabytes,
+        licence: model.licence.clone(),
+        present: presence == Presence::Present,
+        path: (presence != Presence::Absent).then(|| models.folder(model)),
+        damage: match presence {
+            Presence::Damaged(what) => Some(what),
+            _ => None,
+        },
+    }
+}
+
+fn runtime_line(models: &Models, thorough: bool) -> Line {
+    let runtime = &models.table.runtime;
+    let library = models.library();
+    let damage = library
+        .as_ref()
+        .filter(|_| thorough)
+        .and_then(|_| models.runtime(&Progress::hidden()).err().map(|error| format!("{error:#}")));
+    Line {
+        name: RUNTIME.to_owned(),
+        alias: None,
+        kind: None,
+        about: format!("ONNX Runtime {}, which runs the models", runtime.version),
+        megabytes: 24.0,
+        licence: runtime.licence.clone(),
+        present: library.is_some() && damage.is_none(),
+        damage,
+        path: library,
+    }
+}
+
+fn list(models: &Models, json: bool) -> anyhow::Result<ExitCode> {
+    let lines = std::iter::once(runtime_line(models, false))
+        .chain(models.table.models.iter().map(|model| line_of(models, model, false)));
+    let lines: Vec<Line> = lines.collect();
+    if json {
+        super::print_json(&lines)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut out = anstream::stdout().lock();
+    let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+    for line in &lines {
+        writeln!(out, "{bold}{:<20}{bold:#} {}", line.name, state(line))?;
+        writeln!(out, "  {}", line.about)?;
+        let alias = line.alias.as_ref().map(|alias| format!(", also called {alias}"));
+        writeln!(
+            out,
+            "  {dim}{} MB, {}{}{dim:#}",
+            line.megabytes,
+            line.licence,
+            alias.unwrap_or_default()
+        )?;
+    }
+    writeln!(out, "\nGet one with `deeplook models fetch NAME`.")?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn state(line: &Line) -> String {
+    let (green, red) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
+    match (&line.damage, &line.path, line.present) {
+        (Some(damage), ..) => format!("{red}damaged{red:#}: {damage}"),
+        (None, Some(path), true) => format!("{green}here{green:#}: {}", path.display()),
+        _ => "not fetched".to_owned(),
+    }
+}
+
+fn fetch(models: &Models, names: &[String], again: bool) -> anyhow::Result<ExitCode> {
+    // A wrong name is said before anything is fetched.
+    for name in names.iter().filter(|name| *name != RUNTIME) {
+        models.entry(name)?;
+    }
+    let progress = Progress::shown();
+    let mut out = anstream::stdout().lock();
+    for name in names {
+        let (found, path) = if name == RUNTIME {
+            match models.library().filter(|_| !again) {
+                Some(path) => (true, path),
+                None => (false, models.fetch_runtime(&progress)?),
+            }
+        } else {
+            let model = models.entry(name)?;
+            match models.presence(model, false) {
+                Presence::Present if !again => (true, models.folder(model)),
+                _ => (false, models.fetch(model, &progress)?),
+            }
+        };
+        let done = if found { "is here already" } else { "fetched" };
+        writeln!(out, "{name} {done}: {}", path.display())?;
+    }
+    // A model without the runtime does nothing, so it comes along.
+    if models.library().is_none() {
+        match is_offline() {
+            true => writeln!(out, "the runtime is still missing: `deeplook models fetch runtime`")?,
+            false => drop(models.fetch_runtime(&progress)?),
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(models: &Models, names: &[String], json: bool) -> anyhow::Result<ExitCode> {
+    let lines: Vec<Line> = if names.is_empty() {
+        let all = models.table.models.iter().map(|model| line_of(models, model, true));
+        std::iter::once(runtime_line(models, true))
+            .chain(all)
+            .filter(|l| l.path.is_some())
+            .collect()
+    } else {
+        let line = |name: &String| match name == RUNTIME {
+            true => Ok(runtime_line(models, true)),
+            false => Ok(line_of(models, models.entry(name)?, true)),
+        };
+        names.iter().map(line).collect::<anyhow::Result<_>>()?
+    };
+    if json {
+        super::print_json(&lines)?;
+    } else {
+        let mut out = anstream::stdout().lock();
+        for line in &lines {
+            writeln!(out, "{:<20} {}", line.name, state(line))?;
+        }
+        if lines.is_empty() {
+            writeln!(out, "nothing was fetched yet; see `deeplook models list`")?;
+        }
+        for line in lines.iter().filter(|line| line.damage.is_some() && line.name != RUNTIME) {
+            writeln!(out, "get it anew with `deeplook models fetch --again {}`", line.name)?;
+        }
+    }
+    let well = lines.iter().all(|line| line.present);
+    Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn path(models: &Models, name: &str) -> anyhow::Result<ExitCode> {
+    let path = if name == RUNTIME {
+        models.library().context("the runtime is not here; run `deeplook models fetch runtime`")?
+    } else {
+        let model = models.entry(name)?;
+        match models.presence(model, false) {
+            Presence::Present => models.folder(model).join("model.onnx"),
+            Presence::Absent => bail!("{name} is not here; run `deeplook models fetch {name}`"),
+            Presence::Damaged(what) => {
+                bail!("{what}; run `deeplook models fetch --again {name}`")
+            }
+        }
+    };
+    writeln!(anstream::stdout(), "{}", path.display())?;
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,180 @@
+//! The tools that can be had on this machine.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use anyhow::bail;
+use deeplook_tools::Toolbox;
+use deeplook_tools::enhancer::Enhancer;
+use deeplook_tools::grounding::{self, DetectObject, Detector, DetectorFiles};
+use deeplook_tools::onnx::Session;
+use serde_json::{Value, json};
+
+use crate::cli::ModelOptions;
+use crate::hash::Hash;
+use crate::models::{Kind, ModelEntry, Models, Presence, Progress, file_hash};
+use crate::prompt::Mode;
+
+/// The models that are taken where none was named.
+const ENHANCER: &str = "enhancer-photo";
+const DETECTOR: &str = "grounding-dino-tiny";
+/// Knows drawn scenes only; for the demo, and for a first try of the tool.
+pub(crate) const DEMO_DETECTOR: &str = "demo-detector";
+
+/// The tools for a judge: none of them needs a model file where it has no tools at all.
+pub(crate) fn for_judge(mode: Mode, options: &ModelOptions) -> anyhow::Result<Toolbox> {
+    match mode {
+        Mode::Plain => Ok(Toolbox::standard()),
+        Mode::Tool | Mode::Oracle => toolbox(options, None, &Progress::shown()),
+    }
+}
+
+/// Every tool that works with what was chosen.
+///
+/// What was asked for by name must work. What is only the default may be missing: the toolbox then
+/// says why. `last_resort` is the detector to take where the usual one was not fetched.
+pub(crate) fn toolbox(
+    options: &ModelOptions,
+    last_resort: Option<&str>,
+    progress: &Progress,
+) -> anyhow::Result<Toolbox> {
+    let models = Models::open()?;
+    let toolbox = enlarging(&models, options.enhancer.as_deref(), progress)?;
+    let chosen = match options.detector.as_deref() {
+        Some("none") => return Ok(toolbox.without(grounding::NAME, "it was not wanted")),
+        Some(chosen) => return Ok(toolbox.with(detector(&models, chosen, progress)?)),
+        None => match (models.presence(models.entry(DETECTOR)?, false), last_resort) {
+            (Presence::Present, _) => DETECTOR,
+            (_, Some(other)) => other,
+            (Presence::Damaged(what), None) => {
+                let why = format!("{what}; run `deeplook models fetch --again detector`");
+                return Ok(toolbox.without(grounding::NAME, why));
+            }
+            (Presence::Absent, None) => {
+                let why = "no detector was fetched; get one with `deeplook models fetch detector`";
+                return Ok(toolbox.without(grounding::NAME, why));
+            }
+        },
+    };
+    Ok(match detector(&models, chosen, progress) {
+        Ok(tool) => toolbox.with(tool),
+        Err(error) => toolbox.without(grounding::NAME, format!("{error:#}")),
+    })
+}
+
+/// The tools that need no detector, with what enlarges their crops.
+fn enlarging(
+    models: &Models,
+    chosen: Option<&str>,
+    progress: &Progress,
+) -> anyhow::Result<Toolbox> {
+    const WHAT: &str = "enhancement model";
+    if let Some(chosen) = chosen {
+        let enhancer = match chosen {
+            "lanczos" | "none" => Enhancer::none(),
+            _ => enhancer(models, chosen, progress)?,
+        };
+        return Ok(Toolbox::enlarging_with(Arc::new(enhancer)));
+    }
+    let usual = models.entry(ENHANCER)?;
+    if models.presence(usual, false) == Presence::Absent {
+        let why = "none was fetched, so crops are enlarged by interpolation; get one with `deeplook \
+                   models fetch enhancer`";
+        return Ok(Toolbox::standard().without(WHAT, why));
+    }
+    Ok(match enhancer(models, ENHANCER, progress) {
+        Ok(enhancer) => Toolbox::enlarging_with(Arc::new(enhancer)),
+        Err(error) => Toolbox::standard().without(WHAT, format!("{error:#}")),
+    })
+}
+
+/// The enhancer of this name, or in this file.
+fn enhancer(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Result<Enhancer> {
+    let (name, path, budget) = match models.table.model(chosen) {
+        Some(entry) => {
+            let path = ready(models, entry, Kind::Enhancer, progress)?;
+            (entry.name.clone(), path, entry.budget)
+        }
+        None => {
+            let path = own_file(models, chosen)?;
+            (name_of(path), path.to_owned(), None)
+        }
+    };
+    let hash = file_hash(&path)?;
+    let session = Session::load(models.runtime(progress)?, &path)?;
+    let enhancer = Enhancer::load(session, &name, hash.as_str())?;
+    Ok(match budget {
+        Some(pixels) => enhancer.with_budget(pixels),
+        None => enhancer,
+    })
+}
+
+/// A model file of the user's own.
+fn own_file<'a>(models: &Models, chosen: &'a str) -> anyhow::Result<&'a Path> {
+    let path = Path::new(chosen);
+    if !path.is_file() {
+        bail!("{chosen:?} is neither a file nor a model; the models are {}", models.table.names());
+    }
+    Ok(path)
+}
+
+/// The detector of this name, or in this file.
+fn detector(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Result<DetectObject> {
+    let (files, identity) = match models.table.model(chosen) {
+        Some(entry) => {
+            let folder = ready(models, entry, Kind::Detector, progress)?;
+            (DetectorFiles::beside(&folder)?, identity(entry, models.hashes(entry)?))
+        }
+        None => {
+            let path = own_file(models, chosen)?;
+            let files = DetectorFiles::beside(path)?;
+            let hash = |path: &Path| anyhow::Ok((name_of(path), file_hash(path)?));
+            let hashes = [Some(&files.model), Some(&files.tokenizer), files.preprocessor.as_ref()]
+                .into_iter()
+                .flatten()
+                .map(|path| hash(path))
+                .collect::<anyhow::Result<BTreeMap<_, _>>>()?;
+            let identity = json!({ "name": name_of(path), "files": hashes });
+            (files, identity)
+        }
+    };
+    let runtime = models.runtime(progress)?;
+    let mut identity = identity;
+    identity["runtime"] = Value::String(runtime.description().to_owned());
+    Ok(DetectObject::new(Arc::new(Detector::load(runtime, &files, identity)?)))
+}
+
+/// The model's file; a model in this program is unpacked first.
+fn ready(
+    models: &Models,
+    entry: &ModelEntry,
+    kind: Kind,
+    progress: &Progress,
+) -> anyhow::Result<std::path::PathBuf> {
+    if entry.kind != kind {
+        bail!("{} is not for this; see `deeplook models list`", entry.name);
+    }
+    let folder = match models.presence(entry, false) {
+        Presence::Present => models.folder(entry),
+        _ if entry.is_in_program() => models.fetch(entry, progress)?,
+        Presence::Absent => {
+            bail!("{0} is not here; run `deeplook models fetch {0}`", entry.name)
+        }
+        Presence::Damaged(what) => {
+            bail!("{what}; run `deeplook models fetch --again {}`", entry.name)
+        }
+    };
+    Ok(folder.join("model.onnx"))
+}
+
+fn identity(entry: &ModelEntry, hashes: BTreeMap<String, Hash>) -> Value {
+    match &entry.note {
+        Some(note) => json!({ "name": entry.name, "note": note, "files": hashes }),
+        None => json!({ "name": entry.name, "files": hashes }),
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

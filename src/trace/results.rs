@@ -1,0 +1,197 @@
+//! `results.jsonl`: one line for each judgement, made of its trace and of nothing else.
+
+use std::collections::BTreeMap;
+
+use deeplook_tools::scene::{EDITED, ORIGINAL};
+use deeplook_tools::{PixelBox, Size};
+use serde::{Deserialize, Serialize};
+
+use super::events::{Event, Observed, ToolAnswer, What};
+use super::manifest::{CaseRecord, Manifest};
+use super::reducer::reduce;
+use crate::hash::Hash;
+use crate::message::Usage;
+use crate::prompt::Mode;
+use crate::verdict::Outcome;
+
+/// One line of `results.jsonl`.
+///
+/// Judgements from elsewhere may have only `case`, `editor`, `criterion`, `type` and `label`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ResultLine {
+    /// The case.
+    pub case: String,
+    /// Who edited.
+    #[serde(default)]
+    pub editor: Option<String>,
+    /// The type of the instruction.
+    #[serde(default, rename = "type")]
+    pub kind: Option<String>,
+    /// By which criterion.
+    pub criterion: String,
+    /// What the judge got to see.
+    #[serde(default)]
+    pub mode: Option<Mode>,
+    /// Which repetition, counted from 0.
+    #[serde(default)]
+    pub repeat: u32,
+    /// Who judged.
+    #[serde(default)]
+    pub model: Option<String>,
+    /// By which prompts: name, version, and the beginning of their hash, e.g. `dlebench/v1@0123456789ab`.
+    #[serde(default)]
+    pub prompts: Option<String>,
+    /// How it ended; absent for an interrupted trace. A line from elsewhere that has none is a
+    /// verdict if it has a label.
+    #[serde(default)]
+    pub outcome: Option<OutcomeName>,
+    /// The label of a verdict.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// What the label is worth, 0 to 100.
+    #[serde(default)]
+    pub score: Option<f64>,
+    /// Why there is no verdict.
+    #[serde(default)]
+    pub reason: Option<String>,
+    /// How often the model was asked.
+    #[serde(default)]
+    pub turns: Option<u32>,
+    /// How often each tool looked.
+    #[serde(default)]
+    pub tools: BTreeMap<String, u32>,
+    /// Whether something that a tool showed holds at least half of an annotated target; absent
+    /// without boxes or without a look.
+    #[serde(default)]
+    pub looked_at_target: Option<bool>,
+    /// How many pictures the verdict names as its evidence.
+    #[serde(default)]
+    pub evidence: Option<usize>,
+    /// Width and height of the smallest annotated target as fractions of the picture's.
+    #[serde(default)]
+    pub target_scale: Option<[f64; 2]>,
+    /// Tokens.
+    #[serde(default)]
+    pub usage: Usage,
+    /// US dollars; absent where it is not known.
+    #[serde(default)]
+    pub cost: Option<f64>,
+    /// From the first event to the last.
+    #[serde(default)]
+    pub seconds: Option<f64>,
+    /// The folder of the trace, relative to the run's.
+    #[serde(default)]
+    pub trace: Option<String>,
+    /// The digest of the trace.
+    #[serde(default)]
+    pub digest: Option<Hash>,
+}
+
+/// The name of an [`Outcome`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum OutcomeName {
+    /// There is a label.
+    Verdict,
+    /// The model gave no readable answer.
+    Abstained,
+    /// The server, a budget or a filter prevented one.
+    Failed,
+    /// There was nothing to judge.
+    Missing,
+}
+
+impl From<&Outcome> for OutcomeName {
+    fn from(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Verdict { .. } => Self::Verdict,
+            Outcome::Abstained { .. } => Self::Abstained,
+            Outcome::Failed { .. } => Self::Failed,
+            Outcome::Missing { .. } => Self::Missing,
+        }
+    }
+}
+
+impl ResultLine {
+    /// The line of a judgement whose bundle is in the folder `trace` of the run.
+    pub fn of(manifest: &Manifest, events: &[Event], trace: &str, digest: &Hash) -> Self {
+        let judgement = reduce(manifest, events);
+        let outcome = judgement.outcome.as_ref();
+        let case = &manifest.case;
+        let pack = &manifest.pack;
+        let verdict = outcome.and_then(Outcome::label).is_some();
+        let deciding = judgement.deciding_part().filter(|_| verdict);
+        let mut tools = BTreeMap::new();
+        let looks = events.iter().filter_map(|event| match &event.event {
+            What::Observed(observed) if matches!(observed.answer, ToolAnswer::Saw { .. }) => {
+                Some(observed)
+            }
+            _ => None,
+        });
+        let mut seen = None;
+        for look in looks {
+            *tools.entry(look.call.name.clone()).or_insert(0) += 1;
+            if !case.boxes.is_empty() {
+                seen = Some(seen.unwrap_or(false) || shows_target(look, case));
+            }
+        }
+        let span = events.first().zip(events.last());
+        Self {
+            case: case.id.clone(),
+            editor: case.editor.clone(),
+            kind: case.kind.clone(),
+            criterion: manifest.criterion.clone(),
+            mode: Some(manifest.mode),
+            repeat: manifest.repeat,
+            model: Some(manifest.model.id.clone()),
+            prompts: Some(format!("{}/{}@{}", pack.name, pack.version, &pack.hash.as_str()[..12])),
+            outcome: outcome.map(Into::into),
+            label: outcome.and_then(Outcome::label).map(str::to_owned),
+            score: outcome.and_then(Outcome::score),
+            reason: outcome.and_then(Outcome::reason).map(str::to_owned),
+            turns: Some(judgement.turns),
+            tools,
+            looked_at_target: seen,
+            evidence: deciding.map(|part| part.evidence.len()),
+            target_scale: smallest_target(case),
+            usage: judgement.usage,
+            cost: judgement.cost,
+            seconds: span.map(|(first, last)| last.at.saturating_sub(first.at) as f64 / 1000.0),
+            trace: Some(trace.to_owned()),
+            digest: Some(digest.clone()),
+        }
+    }
+
+    /// How it ended; `None` for an interrupted trace.
+    pub fn outcome(&self) -> Option<OutcomeName> {
+        self.outcome.or(self.label.as_ref().map(|_| OutcomeName::Verdict))
+    }
+}
+
+fn smallest_target(case: &CaseRecord) -> Option<[f64; 2]> {
+    let Size { width, height } = case.source.as_ref()?.size;
+    let smallest = case.boxes.iter().min_by(|a, b| a.area().total_cmp(&b.area()))?;
+    Some([smallest.width() / f64::from(width), smallest.height() / f64::from(height)])
+}
+
+/// Whether a look shows at least half of a target: a box that was found, or a place that was cut out.
+fn shows_target(look: &Observed, case: &CaseRecord) -> bool {
+    let ToolAnswer::Saw { data, pictures, .. } = &look.answer else { return false };
+    let found = |value: &serde_json::Value| serde_json::from_value(value["bbox"].clone()).ok();
+    let places: Vec<PixelBox> = match data["boxes"].as_array() {
+        Some(boxes) => boxes.iter().filter_map(found).collect(),
+        None => {
+            let same_frame = case.edited.as_ref().map(|file| file.size)
+                == case.source.as_ref().map(|file| file.size);
+            let panels = pictures.iter().flat_map(|picture| &picture.panels);
+            panels
+                .filter(|panel| panel.source == ORIGINAL || panel.source == EDITED && same_frame)
+                .map(|panel| panel.region)
+                .collect()
+        }
+    };
+    let half = |target: &PixelBox, place: &PixelBox| {
+        target.intersection(place).area() >= 0.5 * target.area()
+    };
+    case.boxes.iter().any(|target| places.iter().any(|place| half(target, place)))
+}
