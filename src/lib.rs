@@ -54,6 +54,7 @@ pub mod judge;
 pub mod message;
 pub mod model;
 mod models;
+pub mod probe;
 pub mod prompt;
 pub mod protocol;
 pub mod sending;

@@ -22,6 +22,20 @@ Examples:
   deeplook prompts show --prompts my-pack/ before.png after.png -i 'Make the boat green.'
   deeplook prompts show before.png after.png -i 'Remove the cup' --mode oracle --box 210,80,260,140")]
     Show(ShowPromptsArgs),
+    /// Copy a pack to a new folder, to edit it.
+    #[command(after_help = "\
+Example:
+  deeplook prompts new stricter --from dlebench/v1
+  deeplook prompts lint stricter/
+  deeplook judge before.png after.png -i 'Remove the cup' --prompts stricter/")]
+    New {
+        /// The name of the new pack and of its folder.
+        #[arg(value_name = "NAME")]
+        name: String,
+        /// A pack in this binary, or a folder.
+        #[arg(long, value_name = "PACK", default_value = "dlebench/v1")]
+        from: String,
+    },
     /// Check a pack: exit code 0 if it is clean, 1 if there is something to mend.
     #[command(after_help = "Example:\n  deeplook prompts lint my-pack/")]
     Lint {

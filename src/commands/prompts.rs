@@ -15,9 +15,10 @@ use crate::dataset::draw;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::{Dialect, Message, Part};
 use crate::model::Rules;
+use crate::prompt::workshop;
 use crate::prompt::{self, Change, Finding, Line, Mode, Pack, PackDiff, PromptError, Turn};
 use crate::protocol::Targets;
-use crate::{config, equipment};
+use crate::{config, equipment, files};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
@@ -28,6 +29,7 @@ pub(super) fn run(command: &PromptsCommand) -> anyhow::Result<ExitCode> {
     match command {
         PromptsCommand::List { json } => list(*json),
         PromptsCommand::Show(args) => show(args),
+        PromptsCommand::New { name, from } => new(name, from),
         PromptsCommand::Lint { pack, json } => lint(pack.as_deref(), *json),
         PromptsCommand::Diff { before, after, json } => diff(before, after, *json),
     }
@@ -182,43 +184,94 @@ fn heading(out: &mut impl Write, text: &str) -> io::Result<()> {
     writeln!(out, "{BOLD}──── {text} ────{BOLD:#}")
 }
 
-/// A finding with the pack that it is in.
+/// Copies a pack into a folder of its name.
+fn new(name: &str, from: &str) -> anyhow::Result<ExitCode> {
+    let path = Path::new(name);
+    let Some(short) = path.file_name().and_then(|name| name.to_str()) else {
+        bail!("{name:?} cannot be the name of a pack; use letters, digits and dashes");
+    };
+    if files::slug(short) != short.to_lowercase() {
+        bail!("{short:?} cannot be the name of a pack; use letters, digits and dashes");
+    }
+    if path.exists() {
+        bail!("{} is there already; choose another name", path.display());
+    }
+    let copy = workshop::renamed(workshop::files_of(from)?, short);
+    let pack = Pack::checked(copy.clone())?;
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    files::create_folder(parent)?;
+    // Beside its place first: the folder is complete or not there.
+    let unfinished = tempfile::tempdir_in(parent)?;
+    for (file, bytes) in &copy {
+        files::write_atomically(&unfinished.path().join(file), bytes)?;
+    }
+    std::fs::rename(unfinished.keep(), path)?;
+    let shown = path.display();
+    writeln!(
+        anstream::stdout(),
+        "{}: a copy of {from} in {shown}/\nEdit its templates and rules.toml, then:\n  deeplook prompts lint {shown}\n  \
+         deeplook prompts diff {from} {shown}",
+        pack.id(),
+    )?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is wrong with a pack, and how long its prompts are.
 #[derive(Serialize)]
-struct Found {
+struct Linted {
     pack: String,
-    finding: Finding,
+    findings: Vec<Finding>,
+    tokens: Vec<Length>,
+}
+
+/// About how many tokens a prompt is.
+#[derive(Serialize)]
+struct Length {
+    criterion: String,
+    prompt: String,
+    tokens: usize,
 }
 
 fn lint(pack: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
     let packs: Vec<&str> = pack.map_or_else(|| Pack::list().collect(), |pack| vec![pack]);
-    let mut found = Vec::new();
-    for pack in &packs {
-        let findings = if Pack::list().any(|id| id == *pack) {
-            let files =
-                Pack::embedded(pack)?.files().map(|(n, f)| (n.to_owned(), f.to_vec())).collect();
-            prompt::lint(&files)
-        } else {
-            prompt::lint_folder(Path::new(pack))?
-        };
-        found.extend(
-            findings.into_iter().map(|finding| Found { pack: (*pack).to_owned(), finding }),
-        );
-    }
-    let code = if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) };
+    let linted = packs.iter().map(|pack| lint_one(pack)).collect::<anyhow::Result<Vec<_>>>()?;
+    let found: usize = linted.iter().map(|linted| linted.findings.len()).sum();
+    let code = if found == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) };
     if as_json {
-        super::print_json(&found)?;
+        super::print_json(&linted)?;
         return Ok(code);
     }
     let mut out = anstream::stdout().lock();
-    for Found { pack, finding } in &found {
-        writeln!(out, "{DIM}{}/{DIM:#}{finding}", pack.trim_end_matches('/'))?;
+    for Linted { pack, findings, tokens } in &linted {
+        for finding in findings {
+            writeln!(out, "{DIM}{}/{DIM:#}{finding}", pack.trim_end_matches('/'))?;
+        }
+        for Length { criterion, prompt, tokens } in tokens {
+            writeln!(out, "{DIM}{pack}: {criterion}, {prompt}: about {tokens} tokens{DIM:#}")?;
+        }
     }
-    match found.len() {
+    match found {
         0 => writeln!(out, "{}: clean", packs.join(", "))?,
         1 => writeln!(out, "1 finding")?,
         n => writeln!(out, "{n} findings")?,
     }
     Ok(code)
+}
+
+fn lint_one(name: &str) -> anyhow::Result<Linted> {
+    let files = workshop::files_of(name)?;
+    let findings = prompt::lint(&files);
+    let mut tokens = Vec::new();
+    if findings.is_empty() {
+        let tools = Toolbox::standard().specs(BoxConvention::PIXELS);
+        tokens.extend(Pack::from_files(files)?.prompts(&tools)?.into_iter().map(|prompt| Length {
+            tokens: workshop::estimated_tokens(&prompt.text),
+            criterion: prompt.criterion,
+            prompt: prompt.title,
+        }));
+    }
+    Ok(Linted { pack: name.to_owned(), findings, tokens })
 }
 
 fn diff(before: &str, after: &str, as_json: bool) -> anyhow::Result<ExitCode> {

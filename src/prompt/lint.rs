@@ -2,7 +2,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-use std::path::Path;
 
 use deeplook_tools::ToolSpec;
 use serde::Serialize;
@@ -10,7 +9,7 @@ use serde_json::json;
 
 use super::pack::{Criterion, Role};
 use super::parse::{self, RULES};
-use super::source::{self, Files};
+use super::source::Files;
 use super::template::{self, Fault};
 use super::{Pack, Prompt, PromptError};
 
@@ -67,11 +66,6 @@ impl fmt::Display for Finding {
             None => write!(f, "{}: {}", self.file, self.message),
         }
     }
-}
-
-/// All that is wrong with the pack in a folder; an error if the folder cannot be read.
-pub fn lint_folder(folder: &Path) -> Result<Vec<Finding>, PromptError> {
-    Ok(lint(&source::read_folder(folder)?))
 }
 
 /// All that is wrong with a pack of these files, in the order of files and lines.

@@ -25,6 +25,7 @@ mod source;
 mod template;
 #[cfg(test)]
 mod tests;
+pub mod workshop;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +36,7 @@ use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
 pub use self::diff::{Change, Line, PackDiff, PromptChange, RuleChange, diff, lines as diff_lines};
-pub use self::lint::{Check, Finding, lint, lint_folder};
+pub use self::lint::{Check, Finding, lint};
 use self::pack::Role;
 pub use self::pack::{
     AnswerKind, Criterion, Label, Mode, ModeView, PictureKind, Rule, ScoreFunction, Treatment,
@@ -103,6 +104,13 @@ pub enum PromptError {
     Wrong(Vec<Finding>),
 }
 
+impl PromptError {
+    fn unknown(id: &str) -> Self {
+        let known = Pack::list().collect::<Vec<_>>().join(", ");
+        Self::UnknownPack { id: id.to_owned(), known }
+    }
+}
+
 fn list(findings: &[Finding]) -> String {
     findings.iter().map(|finding| format!("\n  {finding}")).collect()
 }
@@ -152,22 +160,12 @@ impl Pack {
 
     /// A pack of this binary, e.g. `dlebench/v1`.
     pub fn embedded(id: &str) -> Result<Self, PromptError> {
-        let files = source::embedded(id).ok_or_else(|| PromptError::UnknownPack {
-            id: id.to_owned(),
-            known: Self::list().collect::<Vec<_>>().join(", "),
-        })?;
-        Self::from_files(files)
+        Self::from_files(source::embedded(id).ok_or_else(|| PromptError::unknown(id))?)
     }
 
     /// A pack in a folder. It must pass [`lint()`]: a prompt with a forgotten rule would judge, too.
     pub fn load(folder: &Path) -> Result<Self, PromptError> {
-        let files = source::read_folder(folder)?;
-        let findings = lint(&files);
-        if findings.is_empty() {
-            Self::from_files(files)
-        } else {
-            Err(PromptError::Wrong(findings))
-        }
+        Self::checked(source::read_folder(folder)?)
     }
 
     /// The pack of this id in the binary, or else the one in the folder of this name.
