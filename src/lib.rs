@@ -48,6 +48,7 @@ pub mod dataset;
 pub mod deliberation;
 pub mod dialect;
 mod equipment;
+pub mod experiment;
 mod files;
 pub mod hash;
 pub mod judge;

@@ -1,0 +1,5 @@
+//! A prompt change tested like a code change: cells of a matrix, the same edits in each, and an
+//! honest answer to "is it better, or is it luck?".
+
+pub mod plan;
+pub mod sample;
