@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::bail;
-use deeplook_tools::Toolbox;
 use deeplook_tools::enhancer::Enhancer;
 use deeplook_tools::grounding::{self, DetectObject, Detector, DetectorFiles};
 use deeplook_tools::onnx::Session;
+use deeplook_tools::{ToolSettings, Toolbox};
 use serde_json::{Value, json};
 
-use crate::cli::ModelOptions;
+use crate::cli::ToolOptions;
+use crate::files;
 use crate::hash::Hash;
 use crate::models::{Kind, ModelEntry, Models, Presence, Progress, file_hash};
 use crate::prompt::Mode;
@@ -21,9 +22,10 @@ const ENHANCER: &str = "enhancer-photo";
 const DETECTOR: &str = "grounding-dino-tiny";
 /// Knows drawn scenes only; for the demo, and for a first try of the tool.
 pub(crate) const DEMO_DETECTOR: &str = "demo-detector";
+const NOT_WANTED: &str = "it was not wanted";
 
 /// The tools for a judge: none of them needs a model file where it has no tools at all.
-pub(crate) fn for_judge(mode: Mode, options: &ModelOptions) -> anyhow::Result<Toolbox> {
+pub(crate) fn for_judge(mode: Mode, options: &ToolOptions) -> anyhow::Result<Toolbox> {
     match mode {
         Mode::Plain => Ok(Toolbox::standard()),
         Mode::Tool | Mode::Oracle => toolbox(options, None, &Progress::shown()),
@@ -35,57 +37,97 @@ pub(crate) fn for_judge(mode: Mode, options: &ModelOptions) -> anyhow::Result<To
 /// What was asked for by name must work. What is only the default may be missing: the toolbox then
 /// says why. `last_resort` is the detector to take where the usual one was not fetched.
 pub(crate) fn toolbox(
-    options: &ModelOptions,
+    options: &ToolOptions,
     last_resort: Option<&str>,
     progress: &Progress,
 ) -> anyhow::Result<Toolbox> {
+    let settings = settings(options.tool_settings.as_deref())?;
     let models = Models::open()?;
-    let toolbox = enlarging(&models, options.enhancer.as_deref(), progress)?;
+    let (enhancer, why) = enlarging(&models, options.enhancer.as_deref(), progress)?;
+    let mut toolbox = Toolbox::enlarging_with(Arc::new(enhancer), &settings);
+    if let Some(why) = why {
+        toolbox = toolbox.without("enhancement model", why);
+    }
+    toolbox = match detecting(&models, options, last_resort, progress)? {
+        Ok(found) => {
+            toolbox.with(DetectObject::with_settings(Arc::new(found), settings.detect_object))
+        }
+        Err(why) => toolbox.without(grounding::NAME, why),
+    };
+    for name in &options.without {
+        if !toolbox.names().any(|known| known == name) && !toolbox.unavailable().contains_key(name)
+        {
+            let known: Vec<&str> = toolbox.names().collect();
+            bail!("there is no tool {name:?} to leave out; the tools are {}", known.join(", "));
+        }
+        toolbox = toolbox.without(name, NOT_WANTED);
+    }
+    Ok(toolbox)
+}
+
+/// Settings of tools from a file.
+fn settings(path: Option<&Path>) -> anyhow::Result<ToolSettings> {
+    let Some(path) = path else { return Ok(ToolSettings::default()) };
+    let wrong = |reason: String| {
+        anyhow::anyhow!(
+            "{} holds no settings of tools: {reason}; write e.g. [localize_differences] and under it \
+             max_regions = 4",
+            path.display()
+        )
+    };
+    let text = files::read_small_text(path).map_err(wrong)?;
+    toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+}
+
+/// The detector, or why there is none.
+fn detecting(
+    models: &Models,
+    options: &ToolOptions,
+    last_resort: Option<&str>,
+    progress: &Progress,
+) -> anyhow::Result<Result<Detector, String>> {
+    // Nobody waits for a model that is not used.
+    if options.without.iter().any(|name| name == grounding::NAME) {
+        return Ok(Err(NOT_WANTED.to_owned()));
+    }
     let chosen = match options.detector.as_deref() {
-        Some("none") => return Ok(toolbox.without(grounding::NAME, "it was not wanted")),
-        Some(chosen) => return Ok(toolbox.with(detector(&models, chosen, progress)?)),
+        Some("none") => return Ok(Err(NOT_WANTED.to_owned())),
+        Some(chosen) => return Ok(Ok(detector(models, chosen, progress)?)),
         None => match (models.presence(models.entry(DETECTOR)?, false), last_resort) {
             (Presence::Present, _) => DETECTOR,
             (_, Some(other)) => other,
             (Presence::Damaged(what), None) => {
                 let why = format!("{what}; run `deeplook models fetch --again detector`");
-                return Ok(toolbox.without(grounding::NAME, why));
+                return Ok(Err(why));
             }
             (Presence::Absent, None) => {
                 let why = "no detector was fetched; get one with `deeplook models fetch detector`";
-                return Ok(toolbox.without(grounding::NAME, why));
+                return Ok(Err(why.to_owned()));
             }
         },
     };
-    Ok(match detector(&models, chosen, progress) {
-        Ok(tool) => toolbox.with(tool),
-        Err(error) => toolbox.without(grounding::NAME, format!("{error:#}")),
-    })
+    Ok(detector(models, chosen, progress).map_err(|error| format!("{error:#}")))
 }
 
-/// The tools that need no detector, with what enlarges their crops.
+/// What enlarges crops; and why it is not the usual model, where that cannot be had.
 fn enlarging(
     models: &Models,
     chosen: Option<&str>,
     progress: &Progress,
-) -> anyhow::Result<Toolbox> {
-    const WHAT: &str = "enhancement model";
-    if let Some(chosen) = chosen {
-        let enhancer = match chosen {
-            "lanczos" | "none" => Enhancer::none(),
-            _ => enhancer(models, chosen, progress)?,
-        };
-        return Ok(Toolbox::enlarging_with(Arc::new(enhancer)));
+) -> anyhow::Result<(Enhancer, Option<String>)> {
+    match chosen {
+        Some("lanczos" | "none") => return Ok((Enhancer::none(), None)),
+        Some(chosen) => return Ok((enhancer(models, chosen, progress)?, None)),
+        None => {}
     }
-    let usual = models.entry(ENHANCER)?;
-    if models.presence(usual, false) == Presence::Absent {
+    if models.presence(models.entry(ENHANCER)?, false) == Presence::Absent {
         let why = "none was fetched, so crops are enlarged by interpolation; get one with `deeplook \
                    models fetch enhancer`";
-        return Ok(Toolbox::standard().without(WHAT, why));
+        return Ok((Enhancer::none(), Some(why.to_owned())));
     }
     Ok(match enhancer(models, ENHANCER, progress) {
-        Ok(enhancer) => Toolbox::enlarging_with(Arc::new(enhancer)),
-        Err(error) => Toolbox::standard().without(WHAT, format!("{error:#}")),
+        Ok(enhancer) => (enhancer, None),
+        Err(error) => (Enhancer::none(), Some(format!("{error:#}"))),
     })
 }
 
@@ -120,7 +162,7 @@ fn own_file<'a>(models: &Models, chosen: &'a str) -> anyhow::Result<&'a Path> {
 }
 
 /// The detector of this name, or in this file.
-fn detector(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Result<DetectObject> {
+fn detector(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Result<Detector> {
     let (files, identity) = match models.table.model(chosen) {
         Some(entry) => {
             let folder = ready(models, entry, Kind::Detector, progress)?;
@@ -142,7 +184,7 @@ fn detector(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Resul
     let runtime = models.runtime(progress)?;
     let mut identity = identity;
     identity["runtime"] = Value::String(runtime.description().to_owned());
-    Ok(DetectObject::new(Arc::new(Detector::load(runtime, &files, identity)?)))
+    Ok(Detector::load(runtime, &files, identity)?)
 }
 
 /// The model's file; a model in this program is unpacked first.

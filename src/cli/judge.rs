@@ -100,12 +100,12 @@ pub(crate) struct JudgeOptions {
     #[arg(long, value_name = "DIR")]
     pub prompts: Option<PathBuf>,
     #[command(flatten)]
-    pub models: ModelOptions,
+    pub tools: ToolOptions,
 }
 
-/// Which model files the tools use.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct ModelOptions {
+/// Which tools there are, and which model files they use.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct ToolOptions {
     /// What finds objects: a name from `deeplook models list`, an ONNX file of your own, or `none`
     /// [default: grounding-dino-tiny if it was fetched].
     #[arg(long, value_name = "NAME|FILE")]
@@ -114,4 +114,11 @@ pub(crate) struct ModelOptions {
     /// `lanczos` [default: the photo model if it was fetched].
     #[arg(long, value_name = "NAME|FILE")]
     pub enhancer: Option<String>,
+    /// Leave a tool out; once for each.
+    #[arg(long, value_name = "TOOL")]
+    pub without: Vec<String>,
+    /// Other settings of the tools than the usual ones: a TOML file with a table for each tool, as
+    /// the traces show them.
+    #[arg(long, value_name = "FILE")]
+    pub tool_settings: Option<PathBuf>,
 }

@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use self::dataset::DatasetCommand;
 pub(crate) use self::demo::DemoArgs;
-pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ModelOptions};
+pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
 pub(crate) use self::tool::ToolArgs;

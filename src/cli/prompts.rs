@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::judge::{CaseFacts, ModelOptions};
+use super::judge::{CaseFacts, ToolOptions};
 use crate::message::Dialect;
 use crate::prompt::Mode;
 
@@ -87,7 +87,7 @@ pub(crate) struct ShowPromptsArgs {
     #[arg(long, value_name = "DIR", default_value = "dlebench/v1")]
     pub prompts: String,
     #[command(flatten)]
-    pub models: ModelOptions,
+    pub tools: ToolOptions,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::judge::ModelOptions;
+use super::judge::ToolOptions;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -28,5 +28,5 @@ pub(crate) struct ToolArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub models: ModelOptions,
+    pub tools: ToolOptions,
 }

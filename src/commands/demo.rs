@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use crate::case::EditCase;
-use crate::cli::{DemoArgs, ModelOptions};
+use crate::cli::{DemoArgs, ToolOptions};
 use crate::dataset::draw;
 use crate::dialect;
 use crate::equipment::{self, DEMO_DETECTOR};
@@ -65,9 +65,10 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
 /// The offline judge with every tool that can be had here, and why the others cannot.
 fn judge() -> anyhow::Result<(Judge<Rules>, BTreeMap<String, String>)> {
     // Drawn scenes are what the demo detector knows; they are sharp enough as they are.
-    let models = ModelOptions {
+    let models = ToolOptions {
         detector: Some(DEMO_DETECTOR.to_owned()),
         enhancer: Some("lanczos".to_owned()),
+        ..ToolOptions::default()
     };
     let progress = Progress::shown();
     let toolbox = equipment::toolbox(&models, None, &progress)

@@ -29,7 +29,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let criteria = chosen(&resolved.pack, &args.criterion)?;
     let case = case(&args.source, &args.edited, &args.facts)?;
     let priced = resolved.record.price.is_some();
-    let toolbox = equipment::for_judge(args.options.mode, &args.options.models)?;
+    let toolbox = equipment::for_judge(args.options.mode, &args.options.tools)?;
     let unavailable = toolbox.unavailable().clone();
     let judge =
         Judge::new(resolved.model, resolved.record, resolved.pack, toolbox, resolved.settings);

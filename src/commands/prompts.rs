@@ -104,7 +104,7 @@ fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
         record.boxes = profile.boxes;
         settings.preparation = config::preparation(profile);
     }
-    let toolbox = equipment::for_judge(args.mode, &args.models)?;
+    let toolbox = equipment::for_judge(args.mode, &args.tools)?;
     let judge = Judge::new(Rules::default(), record, pack, toolbox, settings);
 
     let mut shown = Vec::new();

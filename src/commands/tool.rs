@@ -13,19 +13,19 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::{ModelOptions, ToolArgs};
+use crate::cli::{ToolArgs, ToolOptions};
 use crate::equipment::{self, DEMO_DETECTOR};
 use crate::files;
 use crate::models::Progress;
 
 pub(super) fn run(args: &ToolArgs) -> anyhow::Result<ExitCode> {
     if args.name == "list" {
-        return list(&equipment::toolbox(&args.models, None, &Progress::shown())?, args.json);
+        return list(&equipment::toolbox(&args.tools, None, &Progress::shown())?, args.json);
     }
     // Only what needs a detector may ask for one.
     let models = match args.name == grounding::NAME {
-        true => args.models.clone(),
-        false => ModelOptions { detector: Some("none".to_owned()), ..args.models.clone() },
+        true => args.tools.clone(),
+        false => ToolOptions { detector: Some("none".to_owned()), ..args.tools.clone() },
     };
     let toolbox = equipment::toolbox(&models, Some(DEMO_DETECTOR), &Progress::shown())?;
     if let Some(why) = toolbox.unavailable().get(&args.name) {

@@ -151,6 +151,9 @@ pub struct ToolsEntry {
     /// As for `--enhancer`.
     #[serde(default)]
     pub enhancer: Option<String>,
+    /// As for `--tool-settings`, relative to the plan.
+    #[serde(default)]
+    pub settings: Option<PathBuf>,
     /// As for `--max-turns`.
     #[serde(default)]
     pub max_turns: Option<u32>,
@@ -197,6 +200,7 @@ fn default_tools() -> Vec<ToolsEntry> {
         without: Vec::new(),
         detector: None,
         enhancer: None,
+        settings: None,
         max_turns: None,
         max_tool_calls: None,
     }]
@@ -246,6 +250,9 @@ impl Plan {
             if let Some(profile) = entry.profile.as_mut().filter(|p| p.ends_with(".toml")) {
                 *profile = folder.join(&*profile).display().to_string();
             }
+        }
+        for entry in &mut plan.tools {
+            entry.settings = entry.settings.take().map(|settings| folder.join(settings));
         }
         plan.check().map_err(wrong)?;
         Ok(plan)

@@ -9,6 +9,7 @@ use serde_json::Value;
 use crate::coords::BoxConvention;
 use crate::difference::LocalizeDifferences;
 use crate::enhancer::{Enhance, Enhancer};
+use crate::grounding::DetectionSettings;
 use crate::scene::{Scene, cut, quoted};
 use crate::tool::{Tool, ToolError, ToolOutput};
 use crate::zoom::ZoomIn;
@@ -24,6 +25,18 @@ pub struct ToolSpec {
     pub parameters: Value,
 }
 
+/// How the tools look, where somebody wants to try other settings than the usual ones.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ToolSettings {
+    /// Of `localize_differences`.
+    pub localize_differences: LocalizeDifferences,
+    /// Of `zoom_in`.
+    pub zoom_in: ZoomIn,
+    /// Of `detect_object`.
+    pub detect_object: DetectionSettings,
+}
+
 /// A set of tools, in the order in which they are shown to a model.
 #[derive(Default)]
 pub struct Toolbox {
@@ -34,14 +47,15 @@ pub struct Toolbox {
 impl Toolbox {
     /// Every tool that works without a model file.
     pub fn standard() -> Self {
-        Self::enlarging_with(Arc::default())
+        Self::enlarging_with(Arc::default(), &ToolSettings::default())
     }
 
-    /// The same, with crops enlarged by `enhancer`.
-    pub fn enlarging_with(enhancer: Arc<Enhancer>) -> Self {
+    /// The same with other settings, and with crops enlarged by `enhancer`.
+    pub fn enlarging_with(enhancer: Arc<Enhancer>, settings: &ToolSettings) -> Self {
+        let ToolSettings { localize_differences, zoom_in, .. } = settings.clone();
         Self::default()
-            .with(LocalizeDifferences::default().with_enhancer(Arc::clone(&enhancer)))
-            .with(ZoomIn::default().with_enhancer(Arc::clone(&enhancer)))
+            .with(localize_differences.with_enhancer(Arc::clone(&enhancer)))
+            .with(zoom_in.with_enhancer(Arc::clone(&enhancer)))
             .with(Enhance::new(enhancer))
     }
 

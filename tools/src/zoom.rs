@@ -19,7 +19,7 @@ const BOTH: &str = "both";
 
 /// Looks at a region more closely.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, default)]
 pub struct ZoomIn {
     /// Context on each side, as a fraction of the box's longer side.
     pub margin: f64,
