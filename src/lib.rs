@@ -37,6 +37,7 @@
 //! | look with your own eyes | [`tools::Toolbox`], [`tools::difference::compare`] |
 //! | know what it cost | [`model::Prices`], [`trace::Judgement::cost`] |
 //! | read what happened | [`trace::Bundle`], [`trace::reduce`] |
+//! | count, compare and doubt | [`stats`], [`trace::read_results`] |
 //! | try without data | [`dataset::draw`] |
 
 pub mod answer;
@@ -58,7 +59,9 @@ mod models;
 pub mod probe;
 pub mod prompt;
 pub mod protocol;
+mod random;
 pub mod sending;
+pub mod stats;
 pub mod trace;
 mod transcript;
 pub mod verdict;

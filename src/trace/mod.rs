@@ -23,5 +23,5 @@ pub use manifest::{
 };
 pub use reader::{Bundle, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
-pub use results::{OutcomeName, ResultLine};
+pub use results::{OutcomeName, ResultLine, ResultsError, read_results};
 pub use writer::{RunFolder, TraceWriter};

@@ -1,13 +1,18 @@
 //! `results.jsonl`: one line for each judgement, made of its trace and of nothing else.
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use deeplook_tools::scene::{EDITED, ORIGINAL};
 use deeplook_tools::{PixelBox, Size};
+use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::events::{Event, Observed, ToolAnswer, What};
 use super::manifest::{CaseRecord, Manifest};
+use super::reader::{Bundle, TraceError};
 use super::reducer::reduce;
 use crate::hash::Hash;
 use crate::message::Usage;
@@ -166,6 +171,101 @@ impl ResultLine {
     pub fn outcome(&self) -> Option<OutcomeName> {
         self.outcome.or(self.label.as_ref().map(|_| OutcomeName::Verdict))
     }
+}
+
+/// The judgements of a run: those in its `results.jsonl`, or, where it has none, those in its
+/// bundles. `path` is the folder of a run or a file of such lines from anywhere.
+pub fn read_results(path: &Path) -> Result<Vec<ResultLine>, ResultsError> {
+    let lines = path.join("results.jsonl");
+    if !path.is_dir() {
+        read_lines(path)
+    } else if lines.is_file() {
+        read_lines(&lines)
+    } else {
+        reduce_bundles(path)
+    }
+}
+
+fn read_lines(path: &Path) -> Result<Vec<ResultLine>, ResultsError> {
+    let text = fs::read_to_string(path)
+        .map_err(|source| ResultsError::Unreadable { path: path.to_owned(), source })?;
+    let mut lines = Vec::new();
+    for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
+        if line.trim().is_empty() {
+            continue;
+        }
+        let malformed = |problem: String| ResultsError::Malformed {
+            path: path.to_owned(),
+            line: number + 1,
+            problem,
+        };
+        let mut line: ResultLine =
+            serde_json::from_str(line).map_err(|error| malformed(error.to_string()))?;
+        // Judgements from elsewhere say "IF" as the papers do.
+        line.criterion = line.criterion.trim().to_lowercase();
+        if line.outcome == Some(OutcomeName::Verdict) && line.label.is_none() {
+            return Err(malformed("it is a verdict and has no label".to_owned()));
+        }
+        if line.score.is_some_and(|score| !(0.0..=100.0).contains(&score)) {
+            return Err(malformed("its score is not within 0 to 100".to_owned()));
+        }
+        lines.push(line);
+    }
+    Ok(lines)
+}
+
+fn reduce_bundles(run: &Path) -> Result<Vec<ResultLine>, ResultsError> {
+    let judgements = run.join("judgements");
+    let unreadable = |source| ResultsError::NoRun { path: run.to_owned(), source };
+    let mut names = Vec::new();
+    for entry in fs::read_dir(&judgements).map_err(unreadable)? {
+        let entry = entry.map_err(unreadable)?;
+        // A killed judgement may have left a folder without a manifest: nothing happened in it.
+        if entry.path().join("manifest.json").is_file() {
+            names.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    names.sort();
+    let line = |name: &String| {
+        let bundle = Bundle::read(&judgements.join(name))?;
+        let trace = format!("judgements/{name}");
+        Ok(ResultLine::of(&bundle.manifest, &bundle.events, &trace, &bundle.digest))
+    };
+    names.par_iter().map(line).collect()
+}
+
+/// Judgements that cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum ResultsError {
+    /// The file system said no.
+    #[error("cannot read {}: {source}; give the folder of a run or a results.jsonl", path.display())]
+    Unreadable {
+        /// Which file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A folder that holds neither lines nor bundles.
+    #[error("{} is not the folder of a run: it has neither results.jsonl nor judgements/ ({source})", path.display())]
+    NoRun {
+        /// Which folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A line that is no judgement.
+    #[error("{}, line {line}: {problem}; a line is an object with at least case and criterion, and the label of a verdict", path.display())]
+    Malformed {
+        /// Which file.
+        path: PathBuf,
+        /// Which line, counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A bundle that cannot be read.
+    #[error(transparent)]
+    Trace(#[from] TraceError),
 }
 
 fn smallest_target(case: &CaseRecord) -> Option<[f64; 2]> {
