@@ -20,11 +20,13 @@ pub struct CaseRecord {
     /// What the editors were asked to do.
     pub instruction: String,
     /// The instruction's type, such as "Change Color".
-    #[serde(rename = "type")]
-    pub kind: String,
+    #[serde(default, rename = "type", skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
     /// A phrase that fits the annotated objects of the source and nothing else in it.
-    pub target: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub target: Option<String>,
     /// The annotated objects, in pixels of the source.
+    #[serde(default)]
     pub boxes: Vec<PixelBox>,
     /// The edited picture of each editor.
     #[serde(default)]

@@ -1,7 +1,235 @@
 //! Benchmarks on disk, and the one that is drawn here.
 //!
-//! [`case_file`] holds the records of `cases.jsonl` and `labels.jsonl`; [`draw`] makes a small
-//! benchmark whose truth is known because we drew it.
+//! [`DataSet::open`] reads our own files (`cases.jsonl`, or a CSV of the same columns) and DLEBench's
+//! folder, finds the outputs of editors, and collects every problem with its line. No picture is
+//! decoded before [`Case::load`]. [`case_file`] holds the records that are written; [`draw`] makes a
+//! small benchmark whose truth is known because we drew it.
+//!
+//! ```
+//! use deeplook::dataset::{DataSet, LoadOptions, draw};
+//! # let folder = tempfile::tempdir()?;
+//! # let out = folder.path().join("scenes");
+//! draw::make(&out, 1, 7, &|| ())?;
+//!
+//! let set = DataSet::open(&out, &LoadOptions::default())?;
+//! assert!(set.problems.is_empty());
+//! for case in &set.cases {
+//!     for editor in case.edits.keys() {
+//!         let edit = case.load(editor)?;
+//!         println!("{} by {editor}: {}", case.id, edit.instruction);
+//!     }
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
+mod boxes;
 pub mod case_file;
+mod cases;
 pub mod draw;
+mod edits;
+mod fields;
+mod problem;
+mod root;
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use deeplook_tools::PixelBox;
+
+pub use self::boxes::BoxForm;
+pub use self::edits::{EditorFiles, MatchBy};
+pub use self::fields::{Field, Mapping};
+pub(crate) use self::problem::shown;
+pub use self::problem::{DataSetError, Problem, Problems, Severity};
+use crate::case::{EditCase, InputPicture};
+
+/// How to open a data set.
+#[derive(Debug, Clone, Default)]
+pub struct LoadOptions {
+    /// What the file's fields mean, where their names do not say it.
+    pub mapping: Mapping,
+    /// A folder of editors' outputs; where there is one, it replaces what the file names.
+    pub edits: Option<PathBuf>,
+    /// By what the outputs in that folder are named; `None` takes both, if they do not disagree.
+    pub match_by: Option<MatchBy>,
+}
+
+/// A benchmark: cases, the editors' outputs for them, and what is wrong with it.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct DataSet {
+    /// The file of cases.
+    pub file: PathBuf,
+    /// The folder that its paths start from and cannot leave.
+    pub root: PathBuf,
+    /// How many records the file has, also those that make no case.
+    pub records: usize,
+    /// What can be used, in the file's order; also cases whose pictures are not there.
+    pub cases: Vec<Case>,
+    /// What is wrong with single lines.
+    pub problems: Problems,
+    /// Who edited, and how many outputs were found, by name.
+    pub editors: Vec<EditorFiles>,
+    /// The file's fields that nothing is made of.
+    pub unused_fields: Vec<String>,
+}
+
+/// A picture, what was to be done to it, and what editors made of it.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Case {
+    /// The line of the file, from 1.
+    pub line: usize,
+    /// Unique within the data set.
+    pub id: String,
+    /// The picture before the edit.
+    pub source: PictureFile,
+    /// What the editors were told.
+    pub instruction: String,
+    /// The instruction's type.
+    pub kind: Option<String>,
+    /// A phrase for the object to edit.
+    pub target: Option<String>,
+    /// Where it is, in pixels of the source.
+    pub boxes: Vec<PixelBox>,
+    /// What a good edit looks like.
+    pub reference: Option<PictureFile>,
+    /// What each editor made of it.
+    pub edits: BTreeMap<String, PictureFile>,
+}
+
+/// A picture that a data set names or an editor should have made. Nothing is decoded yet.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PictureFile {
+    /// It is there.
+    Found(PathBuf),
+    /// It is not there: which one.
+    Missing(String),
+    /// It is there and cannot be used: which one, and why.
+    Unreadable(String),
+    /// Several could be it: which ones.
+    Ambiguous(String),
+}
+
+impl PictureFile {
+    /// Where it is, if it is there.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Found(path) => Some(path),
+            _ => None,
+        }
+    }
+
+    /// Why it cannot be used, if so.
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            Self::Found(_) => None,
+            Self::Missing(why) | Self::Unreadable(why) | Self::Ambiguous(why) => Some(why),
+        }
+    }
+}
+
+/// A picture of a case that cannot be had: the judgement is missing, not failed.
+#[derive(Debug, thiserror::Error)]
+#[error("the {picture} picture cannot be used: {why}")]
+pub struct MissingPicture {
+    /// `source`, `edited` or `reference`.
+    pub picture: &'static str,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+impl Case {
+    /// Reads and decodes the pictures of one edit.
+    pub fn load(&self, editor: &str) -> Result<EditCase, MissingPicture> {
+        let unknown = PictureFile::Missing(format!("there is none by {}", shown(editor)));
+        let edited = self.edits.get(editor).unwrap_or(&unknown);
+        let source = load("source", &self.source)?;
+        let mut case = EditCase::new(source, load("edited", edited)?, &self.instruction);
+        case.reference = self.reference.as_ref().map(|file| load("reference", file)).transpose()?;
+        case.id.clone_from(&self.id);
+        case.editor = Some(editor.to_owned());
+        case.kind.clone_from(&self.kind);
+        case.target.clone_from(&self.target);
+        case.boxes.clone_from(&self.boxes);
+        Ok(case)
+    }
+}
+
+fn load(picture: &'static str, file: &PictureFile) -> Result<InputPicture, MissingPicture> {
+    let fail = |why: String| MissingPicture { picture, why };
+    match file {
+        PictureFile::Found(path) => {
+            InputPicture::load(path).map_err(|error| fail(error.to_string()))
+        }
+        other => Err(fail(other.problem().unwrap_or_default().to_owned())),
+    }
+}
+
+impl DataSet {
+    /// Opens a file of cases, or the folder that holds one. Files are looked for, never decoded.
+    pub fn open(path: &Path, options: &LoadOptions) -> Result<Self, DataSetError> {
+        let file = locate(path)?;
+        let mut problems = Problems::default();
+        let rows = rows::read(&file, &mut problems)?;
+        let folder = file.parent().unwrap_or(Path::new("."));
+        let root = root::Root::new(folder)
+            .map_err(|source| DataSetError::Io { path: folder.to_owned(), source })?;
+        let seen: BTreeSet<&String> = rows.rows.iter().flat_map(|row| row.fields.keys()).collect();
+        let seen: Vec<String> = seen.into_iter().cloned().collect();
+        let mut set = Self {
+            root: root.folder().to_owned(),
+            records: rows.records,
+            cases: Vec::new(),
+            problems,
+            editors: Vec::new(),
+            unused_fields: Vec::new(),
+            file,
+        };
+        if rows.rows.is_empty() {
+            // Not a single line could be read: there are no fields to ask for.
+            return Ok(set);
+        }
+        let names = fields::Names::find(&set.file, &seen, &options.mapping)?;
+        let reader = cases::Reader::new(&root, &names, &rows.rows, options.edits.is_some());
+        set.cases = reader.read(&set.file, &mut set.problems)?;
+        set.unused_fields = names.unused;
+        set.editors = match &options.edits {
+            Some(folder) => {
+                edits::find(folder, options.match_by, &mut set.cases, &mut set.problems)?
+            }
+            None => edits::named_in_file(&set.cases),
+        };
+        Ok(set)
+    }
+
+    /// How many edits there are to judge, also those whose pictures are not there.
+    pub fn edits(&self) -> usize {
+        self.cases.iter().map(|case| case.edits.len()).sum()
+    }
+}
+
+/// The names under which a folder holds its cases.
+const FILES: [&str; 4] = ["cases.jsonl", "cases.csv", "data.jsonl", "data.csv"];
+
+fn locate(path: &Path) -> Result<PathBuf, DataSetError> {
+    let meta =
+        fs::metadata(path).map_err(|source| DataSetError::Io { path: path.to_owned(), source })?;
+    if !meta.is_dir() {
+        return Ok(path.to_owned());
+    }
+    let fail = |what| DataSetError::Folder { folder: path.to_owned(), what };
+    let there: Vec<&str> = FILES.into_iter().filter(|name| path.join(name).is_file()).collect();
+    match there[..] {
+        [name] => Ok(path.join(name)),
+        [] => Err(fail(format!(
+            "holds no data set: none of {} is in it; name the file itself, or the folder that has it",
+            FILES.join(", ")
+        ))),
+        _ => Err(fail(format!("holds {}; name the one that you mean", there.join(" and ")))),
+    }
+}

@@ -4,7 +4,7 @@
 //! 8. The content decides what a file is, never its extension.
 
 use std::fs;
-use std::io::Cursor;
+use std::io::{BufRead, BufReader, Cursor, Read as _, Seek};
 use std::path::Path;
 
 use fast_image_resize::images::{Image, ImageRef};
@@ -12,6 +12,7 @@ use fast_image_resize::{ResizeAlg, ResizeOptions, Resizer};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, PngEncoder};
 use image::imageops::FilterType;
+use image::metadata::Orientation;
 use image::{
     DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat,
     ImageReader, Limits, RgbImage,
@@ -185,7 +186,60 @@ fn fast_resized(pixels: &RgbImage, area: &PixelBox, width: u32, height: u32) -> 
     RgbImage::from_raw(width, height, resized.into_vec())
 }
 
+/// The size of a picture file, upright, from its header alone: no pixel is decoded.
+pub fn size_of_file(path: &Path) -> Result<Size, PictureError> {
+    let measured = || {
+        check_file(path)?;
+        let file = fs::File::open(path).map_err(PictureProblem::Unreadable)?;
+        let mut file = BufReader::new(file);
+        let mut start = Vec::new();
+        let read_on = |file: &mut BufReader<fs::File>, start: &mut Vec<u8>, most| {
+            file.take(most).read_to_end(start).map_err(PictureProblem::Unreadable)
+        };
+        read_on(&mut file, &mut start, MAGIC_BYTES)?;
+        let format = format_of(&start)?;
+        if format == ImageFormat::Jpeg {
+            // The decoder takes in all that it can get, and the header stands at the beginning.
+            read_on(&mut file, &mut start, JPEG_HEADER_BYTES)?;
+            if let Ok(size) = upright_size(Cursor::new(&start), format) {
+                return Ok(size);
+            }
+        }
+        file.rewind().map_err(PictureProblem::Unreadable)?;
+        upright_size(file, format)
+    };
+    measured().map_err(|problem| PictureError { name: path.display().to_string(), problem })
+}
+
+/// Enough to tell the format.
+const MAGIC_BYTES: u64 = 64;
+/// As much of a JPEG file as holds its header, unless a large thumbnail or profile comes first.
+const JPEG_HEADER_BYTES: u64 = 1 << 16;
+
+fn upright_size(file: impl BufRead + Seek, format: ImageFormat) -> Result<Size, PictureProblem> {
+    let mut decoder = ImageReader::with_format(file, format).into_decoder().map_err(problem_of)?;
+    let (width, height) = decoder.dimensions();
+    let size = match decoder.orientation() {
+        Ok(
+            Orientation::Rotate90
+            | Orientation::Rotate270
+            | Orientation::Rotate90FlipH
+            | Orientation::Rotate270FlipH,
+        ) => Size::new(height, width),
+        _ => Size::new(width, height),
+    };
+    if size.area() == 0 {
+        return Err(PictureProblem::NoPixels);
+    }
+    Ok(size)
+}
+
 fn read_file(path: &Path) -> Result<Vec<u8>, PictureProblem> {
+    check_file(path)?;
+    fs::read(path).map_err(PictureProblem::Unreadable)
+}
+
+fn check_file(path: &Path) -> Result<(), PictureProblem> {
     let meta = fs::metadata(path).map_err(PictureProblem::Unreadable)?;
     if meta.is_dir() {
         return Err(PictureProblem::Folder);
@@ -197,7 +251,7 @@ fn read_file(path: &Path) -> Result<Vec<u8>, PictureProblem> {
         // A pipe or a device may never end.
         return Err(PictureProblem::NotAFile);
     }
-    fs::read(path).map_err(PictureProblem::Unreadable)
+    Ok(())
 }
 
 fn format_of(bytes: &[u8]) -> Result<ImageFormat, PictureProblem> {

@@ -166,8 +166,8 @@ fn write_case(folder: &Path, case: DrawnCase) -> Result<(CaseRecord, Vec<LabelRe
         reference: Some(save("references", &case.reference)?),
         id: case.id,
         instruction: case.instruction,
-        kind: case.kind.name().to_owned(),
-        target: case.target,
+        kind: Some(case.kind.name().to_owned()),
+        target: Some(case.target),
         boxes: case.boxes,
         edits,
     };

@@ -1,0 +1,343 @@
+//! Rows become cases: every field checked, every file looked for.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use deeplook_tools::picture::size_of_file;
+use rayon::prelude::*;
+use serde_json::Value;
+
+use super::boxes::{self, BoxForm, Written};
+use super::draw;
+use super::fields::{Field, Names};
+use super::problem::{DataSetError, Problems, Severity, shown};
+use super::root::{PathProblem, Root};
+use super::rows::Row;
+use super::{Case, PictureFile};
+
+/// What reads the rows of one file.
+pub(super) struct Reader<'a> {
+    root: &'a Root,
+    names: &'a Names,
+    rows: &'a [Row],
+    /// The folders of DLEBench, in which its bare file names are.
+    folders: [&'static str; 2],
+    /// What the file says of edits does not matter.
+    without_edits: bool,
+}
+
+/// The editor of a case that names one output and nobody who made it.
+const SOMEBODY: &str = "edited";
+const LONGEST_ID: usize = 200;
+
+/// A case that may still lack a name, and what is wrong with it.
+struct Draft {
+    id: Option<String>,
+    written: Vec<Written>,
+    case: Case,
+    problems: Vec<(Severity, String)>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        root: &'a Root,
+        names: &'a Names,
+        rows: &'a [Row],
+        without_edits: bool,
+    ) -> Self {
+        // Where a file has our own field, its paths start beside it and nowhere else.
+        let theirs = names.name(Field::Source) != Field::Source.name();
+        let folders = if theirs { ["Source_Images", "Reference_Images"] } else { ["", ""] };
+        Self { root, names, rows, folders, without_edits }
+    }
+
+    /// The cases, in the file's order. A row that cannot be one is a problem.
+    pub(super) fn read(
+        &self,
+        file: &Path,
+        problems: &mut Problems,
+    ) -> Result<Vec<Case>, DataSetError> {
+        let drafts: Vec<Result<Draft, String>> =
+            self.rows.par_iter().map(|row| self.draft(row)).collect();
+        let mut good = Vec::new();
+        for (row, draft) in self.rows.iter().zip(drafts) {
+            match draft {
+                Ok(draft) => good.push(draft),
+                Err(what) => problems.error(row.line, None, what),
+            }
+        }
+        let form = self.form_of(&good).map_err(|what| DataSetError::Fields {
+            path: file.to_owned(),
+            what: format!(
+                "cannot tell how {} is meant: {what}; say it with --map boxes={}:xyxy or :xywh",
+                shown(self.names.name(Field::Boxes)),
+                self.names.name(Field::Boxes)
+            ),
+        })?;
+        self.name(&mut good);
+        let mut first: HashMap<String, usize> = HashMap::new();
+        let mut cases = Vec::new();
+        for Draft { mut case, written, problems: own, .. } in good {
+            for (severity, what) in own {
+                let id = Some(case.id.as_str());
+                match severity {
+                    Severity::Error => problems.error(case.line, id, what),
+                    Severity::Warning => problems.warning(case.line, id, what),
+                }
+            }
+            if let Some(line) = first.get(&case.id) {
+                let what = format!(
+                    "this id stands on line {line} already; give each case its own, and all editors of a case one line with \"edits\""
+                );
+                problems.error(case.line, Some(&case.id), what);
+                continue;
+            }
+            first.insert(case.id.clone(), case.line);
+            case.boxes = written.into_iter().map(|written| written.area(form)).collect();
+            for (index, area) in case.boxes.iter().enumerate() {
+                if area.is_empty() {
+                    let hint = if form == BoxForm::Corners {
+                        "; if these are x, y, width, height, say --map boxes=NAME:xywh"
+                    } else {
+                        ""
+                    };
+                    let what = format!(
+                        "box {} is {area}, which is empty: x2 must be more than x1, and y2 more than y1{hint}",
+                        index + 1
+                    );
+                    problems.error(case.line, Some(&case.id), what);
+                }
+            }
+            cases.push(case);
+        }
+        self.report_likely_mistakes(problems);
+        Ok(cases)
+    }
+
+    /// One row, by itself. The error says why it cannot be a case at all.
+    fn draft(&self, row: &Row) -> Result<Draft, String> {
+        let mut problems = Vec::new();
+        let id = self.id(row)?;
+        let instruction = self.text(Field::Instruction, row)?.unwrap_or_default();
+        if instruction.trim().is_empty() {
+            return Err(format!("{} is empty or absent", self.quoted(Field::Instruction)));
+        }
+        let source = self
+            .text(Field::Source, row)?
+            .ok_or_else(|| format!("{} is empty or absent", self.quoted(Field::Source)))?;
+        let mut look = |what: &str, name: &str, folder: &str| {
+            let file = self.look(name, folder);
+            if let Some(why) = file.problem() {
+                problems.push((Severity::Error, format!("{what}: {why}")));
+            }
+            file
+        };
+        let (source_name, [sources, references]) = (source, self.folders);
+        let source = look("source", &source_name, sources);
+        let reference =
+            self.text(Field::Reference, row)?.map(|name| look("reference", &name, references));
+        let mut edits = BTreeMap::new();
+        if !self.without_edits {
+            for (editor, name) in self.edits(row)? {
+                let file = look(&format!("edit by {}", shown(&editor)), &name, "");
+                edits.insert(editor, file);
+            }
+        }
+        let written = match self.names.get(Field::Boxes, &row.fields) {
+            Some(value) => boxes::read(value)
+                .inspect_err(|what| problems.push((Severity::Error, what.clone())))
+                .unwrap_or_default(),
+            None => Vec::new(),
+        };
+        let case = Case {
+            line: row.line,
+            id: stem(&source_name),
+            source,
+            instruction,
+            kind: self.text(Field::Type, row)?.map(|kind| known_kind(&kind)),
+            target: self.text(Field::Target, row)?,
+            boxes: Vec::new(),
+            reference,
+            edits,
+        };
+        Ok(Draft { id, written, case, problems })
+    }
+
+    fn quoted(&self, field: Field) -> String {
+        format!("the field {}", shown(self.names.name(field)))
+    }
+
+    /// A text; blank is absent. A list of texts is what some sets write for several targets.
+    fn text(&self, field: Field, row: &Row) -> Result<Option<String>, String> {
+        let value = match self.names.get(field, &row.fields) {
+            None => return Ok(None),
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(items)) if field == Field::Target => {
+                let texts: Option<Vec<&str>> = items.iter().map(Value::as_str).collect();
+                texts.map(|texts| texts.join(", ")).ok_or_else(|| self.no_text(field, row))?
+            }
+            Some(_) => return Err(self.no_text(field, row)),
+        };
+        Ok((!value.trim().is_empty()).then_some(value))
+    }
+
+    fn no_text(&self, field: Field, row: &Row) -> String {
+        let value = self.names.get(field, &row.fields).cloned().unwrap_or_default();
+        format!("{} is {}, not a text", self.quoted(field), shown(&value.to_string()))
+    }
+
+    /// The id that a row gives itself; numbers count as texts.
+    fn id(&self, row: &Row) -> Result<Option<String>, String> {
+        if !self.names.has(Field::Id) {
+            return Ok(None);
+        }
+        let id = match self.names.get(Field::Id, &row.fields) {
+            Some(Value::String(text)) => text.trim().to_owned(),
+            Some(Value::Number(number)) => number.to_string(),
+            Some(_) => return Err(self.no_text(Field::Id, row)),
+            None => String::new(),
+        };
+        let quoted = self.quoted(Field::Id);
+        if id.is_empty() {
+            Err(format!("{quoted} is empty or absent, and other cases have it"))
+        } else if id.chars().count() > LONGEST_ID || id.chars().any(char::is_control) {
+            Err(format!(
+                "{quoted} is {}: at most {LONGEST_ID} characters, and no control characters",
+                shown(&id)
+            ))
+        } else {
+            Ok(Some(id))
+        }
+    }
+
+    /// The outputs that a row names, by editor.
+    fn edits(&self, row: &Row) -> Result<BTreeMap<String, String>, String> {
+        let mut edits = BTreeMap::new();
+        if let Some(edited) = self.text(Field::Edited, row)? {
+            let editor = self.text(Field::Editor, row)?.unwrap_or_else(|| SOMEBODY.to_owned());
+            edits.insert(editor, edited);
+        }
+        let given = match self.names.get(Field::Edits, &row.fields) {
+            None => return Ok(edits),
+            // A cell of a table.
+            Some(Value::String(text)) => serde_json::from_str(text).unwrap_or_default(),
+            Some(value) => value.clone(),
+        };
+        let form = || format!("{} must be {{\"EDITOR\": \"PATH\", …}}", self.quoted(Field::Edits));
+        for (editor, name) in given.as_object().ok_or_else(form)? {
+            let path = match name {
+                Value::Null => continue,
+                Value::String(path) if !editor.trim().is_empty() => path,
+                _ => return Err(form()),
+            };
+            if edits.insert(editor.clone(), path.clone()).is_some_and(|other| other != *path) {
+                return Err(format!("it names two edits by {}", shown(editor)));
+            }
+        }
+        Ok(edits)
+    }
+
+    /// Looks for a file, first in the folder where a benchmark keeps such files.
+    fn look(&self, name: &str, folder: &str) -> PictureFile {
+        let beside = self.root.file(name);
+        let in_folder = match folder {
+            "" => None,
+            folder => self.root.file(&format!("{folder}/{name}")).ok(),
+        };
+        if let Some(path) = in_folder {
+            return PictureFile::Found(path);
+        }
+        let place = if folder.is_empty() { String::new() } else { format!(" (nor in {folder}/)") };
+        match beside {
+            Ok(path) => PictureFile::Found(path),
+            Err(PathProblem::Missing) => PictureFile::Missing(format!(
+                "there is no file {} in {}{place}",
+                shown(name),
+                shown(&self.root.folder().to_string_lossy())
+            )),
+            Err(PathProblem::Refused(why) | PathProblem::Unreadable(why)) => {
+                PictureFile::Unreadable(format!("{}: {why}", shown(name)))
+            }
+        }
+    }
+
+    /// What bare boxes mean: the name of their field says it, or the pictures do.
+    fn form_of(&self, drafts: &[Draft]) -> Result<BoxForm, String> {
+        if let Some(form) = self.names.form {
+            return Ok(form);
+        }
+        let bare = |draft: &Draft| -> Vec<[f64; 4]> {
+            let numbers = |written: &Written| match written {
+                Written::Bare(numbers) => Some(*numbers),
+                Written::Named(_) => None,
+            };
+            draft.written.iter().filter_map(numbers).collect()
+        };
+        let bare: Vec<_> = drafts
+            .par_iter()
+            .filter(|draft| !bare(draft).is_empty())
+            .flat_map_iter(|draft| {
+                let size = draft.case.source.path().and_then(|path| size_of_file(path).ok());
+                bare(draft).into_iter().map(move |numbers| (numbers, size))
+            })
+            .collect();
+        if bare.is_empty() { Ok(BoxForm::Corners) } else { boxes::form_of(bare) }
+    }
+
+    /// Gives every case its id: its own, or the stem of its source with a number where several cases
+    /// share a picture.
+    fn name(&self, drafts: &mut [Draft]) {
+        let mut sharing: HashMap<String, usize> = HashMap::new();
+        for draft in drafts.iter() {
+            *sharing.entry(draft.case.id.clone()).or_default() += 1;
+        }
+        let mut taken: HashSet<String> = sharing.keys().cloned().collect();
+        for draft in drafts {
+            let case = &mut draft.case;
+            if let Some(id) = draft.id.take() {
+                case.id = id;
+            } else if sharing.get(&case.id).is_some_and(|count| *count > 1) {
+                let free =
+                    (1usize..).map(|n| format!("{}-{n}", case.id)).find(|id| !taken.contains(id));
+                case.id = free.unwrap_or_default();
+                taken.insert(case.id.clone());
+            }
+        }
+    }
+
+    /// A field that nothing is made of may be one of ours with a slip in it: told once.
+    fn report_likely_mistakes(&self, problems: &mut Problems) {
+        for name in &self.names.unused {
+            let meant = |row: &&Row| {
+                row.fields.get(name)?;
+                Some((row.line, self.names.meant_by(name, &row.fields)?))
+            };
+            let mut lines = self.rows.iter().filter_map(|row| meant(&row));
+            if let Some((line, field)) = lines.next() {
+                let (count, field) = (1 + lines.count(), field.name());
+                let what = format!(
+                    "the field {} is not known and not used ({count} lines have it); did you mean {field:?}? Rename it, or say --map {field}={name:?}",
+                    shown(name)
+                );
+                problems.warning(line, None, what);
+            }
+        }
+    }
+}
+
+/// The name of a file without folders and extension.
+pub(super) fn stem(name: &str) -> String {
+    let name = name.trim().replace('\\', "/");
+    let file = name.rsplit('/').next().unwrap_or(&name);
+    match file.rsplit_once('.') {
+        Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
+        _ => file.to_owned(),
+    }
+}
+
+/// DLEBench's types in one spelling, others as they are.
+fn known_kind(kind: &str) -> String {
+    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], " ").trim().to_owned();
+    let known = draw::Kind::ALL.iter().map(|kind| kind.name());
+    known.into_iter().find(|name| plain(name) == plain(kind)).unwrap_or(kind.trim()).to_owned()
+}
