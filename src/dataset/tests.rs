@@ -256,11 +256,7 @@ fn outputs_are_found_by_id_or_source_name_whatever_their_extension() {
     assert_eq!(set.editors[0].extra_names, ["other.png"]);
     assert_told(
         &set,
-        &[&["line 2", "\"red\"", "TWO.jpeg"], &["line 2", "\"blue\"", "b.png", "two.bmp"]]
-            .map(|parts| parts as &[&str])
-            .into_iter()
-            .rev()
-            .collect::<Vec<_>>(),
+        &[&["line 2", "\"blue\"", "b.png", "two.bmp"], &["line 2", "\"red\"", "TWO.jpeg"]],
     );
 
     let set = folder.with_edits("out", Some(MatchBy::Id)).unwrap();
