@@ -44,6 +44,7 @@ pub mod answer;
 pub mod case;
 mod cli;
 mod commands;
+pub mod comparison;
 mod config;
 pub mod dataset;
 pub mod deliberation;

@@ -3,13 +3,19 @@
 //! A number that does not exist is [`Undefined`] with its reason, never NaN and never 0. Where the
 //! definition is shared with scipy, scikit-learn or the package `krippendorff`, so is the number.
 
+mod alpha;
 mod bootstrap;
+mod estimate;
+mod paired;
 mod pairs;
 mod special;
 
 use std::fmt;
 
+pub use self::alpha::{Level, RatingWeights, Ratings};
 pub use self::bootstrap::{Bootstrap, Sum};
+pub use self::estimate::Estimate;
+pub use self::paired::{Finding, Paired, cases_needed, holm, sign_flip_test, sign_test};
 pub use self::pairs::{Correlation, Pairs, Weights, pearson, spearman};
 
 /// A number, or why there is none.
@@ -32,6 +38,12 @@ pub enum Undefined {
     /// Agreement by chance is certain where everybody always says the same.
     #[error("only one value occurs")]
     OneValue,
+    /// Words that nobody ranked.
+    #[error("the labels have no order")]
+    NoOrder,
+    /// A category is a label or a whole number.
+    #[error("not all numbers are whole")]
+    NotWhole,
     /// Beyond what floating point holds.
     #[error("the numbers are too large")]
     TooLarge,
