@@ -38,6 +38,7 @@
 //! | know what it cost | [`model::Prices`], [`trace::Judgement::cost`] |
 //! | read what happened | [`trace::Bundle`], [`trace::reduce`] |
 //! | count, compare and doubt | [`stats`], [`trace::read_results`] |
+//! | make tables and plots | [`report::Report`] |
 //! | try without data | [`dataset::draw`] |
 
 pub mod answer;
@@ -61,6 +62,7 @@ pub mod probe;
 pub mod prompt;
 pub mod protocol;
 mod random;
+pub mod report;
 pub mod sending;
 pub mod stats;
 pub mod trace;

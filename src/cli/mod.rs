@@ -5,6 +5,7 @@ mod demo;
 mod judge;
 mod models;
 mod prompts;
+mod report;
 mod tool;
 
 use clap::{Parser, Subcommand};
@@ -14,6 +15,7 @@ pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
+pub(crate) use self::report::ReportArgs;
 pub(crate) use self::tool::ToolArgs;
 
 /// Judges image edits closely: zooms, compares, and records why.
@@ -39,6 +41,8 @@ pub(crate) enum Command {
     /// List, show, check and compare prompt packs.
     #[command(subcommand)]
     Prompts(PromptsCommand),
+    /// Tables and plots of finished runs, as a page, Markdown, CSV, JSON or LaTeX.
+    Report(ReportArgs),
     /// Make and inspect data sets.
     #[command(subcommand)]
     Dataset(DatasetCommand),

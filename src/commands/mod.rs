@@ -5,6 +5,7 @@ mod demo;
 mod judge;
 mod models;
 mod prompts;
+mod report;
 mod tool;
 
 use std::io::{self, Write as _};
@@ -39,6 +40,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
         Command::Prompts(command) => prompts::run(&command),
+        Command::Report(args) => report::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "deeplook", &mut script);

@@ -75,11 +75,27 @@ impl Bootstrap {
         units: usize,
         statistics: impl Fn(&[u32]) -> Vec<Option<f64>> + Sync,
     ) -> Vec<Option<Interval>> {
+        self.stratified(&[units], statistics)
+    }
+
+    /// The same where units belong to strata, such as the types of instructions: so many in the first,
+    /// so many in the next. From each as many are drawn as it has.
+    pub fn stratified(
+        &self,
+        strata: &[usize],
+        statistics: impl Fn(&[u32]) -> Vec<Option<f64>> + Sync,
+    ) -> Vec<Option<Interval>> {
+        let units = strata.iter().sum();
         let resample = |number| {
             let mut random = self.random(number);
             let mut drawn = vec![0; units];
-            for _ in 0..units {
-                drawn[random.below(units)] += 1;
+            let mut rest = drawn.as_mut_slice();
+            for &count in strata {
+                let (stratum, behind) = rest.split_at_mut(count);
+                for _ in 0..count {
+                    stratum[random.below(count)] += 1;
+                }
+                rest = behind;
             }
             statistics(&drawn)
         };

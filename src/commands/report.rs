@@ -1,0 +1,96 @@
+//! `deeplook report`: from finished runs to tables and plots.
+
+use std::io::{self, Write as _};
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, bail};
+
+use crate::cli::ReportArgs;
+use crate::files;
+use crate::report::{Format, Report, Run};
+use crate::trace;
+
+pub(super) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+    let format = format(args)?;
+    let runs: Vec<Run> =
+        args.runs.iter().map(|path| read(path, args.out.as_deref())).collect::<Result<_, _>>()?;
+    let report = Report::of(&runs)?;
+    let text = report.render(format, &runs)?;
+    match &args.out {
+        Some(out) => {
+            files::write_atomically(out, text.as_bytes())?;
+            writeln!(anstream::stderr(), "wrote {}", out.display())?;
+        }
+        None => io::stdout().write_all(text.as_bytes())?,
+    }
+    let below = args.min_coverage.map(|floor| report.below_coverage(floor)).unwrap_or_default();
+    if below.is_empty() {
+        return Ok(ExitCode::SUCCESS);
+    }
+    let floor = 100.0 * args.min_coverage.unwrap_or_default();
+    writeln!(anstream::stderr(), "coverage is below --min-coverage {floor} %:")?;
+    for line in below {
+        writeln!(anstream::stderr(), "  {line}")?;
+    }
+    Ok(ExitCode::from(1))
+}
+
+/// What was asked for, else what the name of the file says.
+fn format(args: &ReportArgs) -> anyhow::Result<Format> {
+    if let Some(format) = args.format {
+        return Ok(format);
+    }
+    let Some(out) = &args.out else { return Ok(Format::Md) };
+    let extension = out.extension().unwrap_or_default().to_string_lossy().to_lowercase();
+    Ok(match extension.as_str() {
+        "html" | "htm" => Format::Html,
+        "md" | "markdown" => Format::Md,
+        "csv" => Format::Csv,
+        "json" => Format::Json,
+        "tex" => Format::Latex,
+        _ => bail!(
+            "{} does not say what to write: name it .html, .md, .csv, .json or .tex, or add --format",
+            out.display()
+        ),
+    })
+}
+
+fn read(path: &Path, out: Option<&Path>) -> anyhow::Result<Run> {
+    let lines = trace::read_results(path)?;
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    let link = folder.and_then(|folder| link(folder, out).transpose()).transpose()?;
+    Ok(Run { name: path.display().to_string(), lines, link })
+}
+
+/// How `folder` is reached from where the page will lie; `None` where there is no way that a link
+/// could say.
+fn link(folder: &Path, out: Option<&Path>) -> anyhow::Result<Option<String>> {
+    let real = |path: &Path| {
+        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        path.canonicalize().with_context(|| format!("cannot find {}", path.display()))
+    };
+    let from = real(out.and_then(Path::parent).unwrap_or(Path::new(".")))?;
+    Ok(relative(&from, &real(folder)?).to_str().map(|path| path.replace('\\', "/")))
+}
+
+/// The way from one absolute folder to another.
+fn relative(from: &Path, to: &Path) -> PathBuf {
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let up = from.components().skip(shared).map(|_| Component::ParentDir);
+    let way: PathBuf = up.chain(to.components().skip(shared)).collect();
+    if way.as_os_str().is_empty() { PathBuf::from(".") } else { way }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_way_from_one_folder_to_another() {
+        let way = |from: &str, to: &str| relative(Path::new(from), Path::new(to));
+        assert_eq!(way("/a/b", "/a/b/c"), Path::new("c"));
+        assert_eq!(way("/a/b", "/a/c/d"), Path::new("../c/d"));
+        assert_eq!(way("/a/b", "/a/b"), Path::new("."));
+    }
+}
