@@ -15,6 +15,9 @@ use crate::message::{
     Dialect, Message, Observation, Part, Reply, Request, ToolCall, ToolChoice, Usage,
 };
 
+/// More tool calls than this in one reply are no attempt to look: each would have to be answered.
+const MOST_AT_ONCE: usize = 256;
+
 /// The bounds of a deliberation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Limits {
@@ -242,6 +245,11 @@ impl Deliberation {
             && reading.answer.is_none()
         {
             ending(Answer::Failed("a content filter of the server stopped the reply".to_owned()))
+        } else if reading.calls.len() > MOST_AT_ONCE {
+            ending(Answer::Abstained(format!(
+                "it made {} tool calls in one reply",
+                reading.calls.len()
+            )))
         } else if could_look && !reading.calls.is_empty() {
             // An answer beside a call was given before the look that it asks for: look first.
             let room = (self.limits.tool_calls - self.calls) as usize;

@@ -236,3 +236,12 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn a_flood_of_calls_is_not_answered_one_by_one() {
+    let flood = LOOK.repeat(MOST_AT_ONCE + 1);
+    let (asked, ending, looked) = play(start(Limits::default(), true), &[says(&flood)]);
+    assert_eq!((asked.len(), looked), (1, 0));
+    let Answer::Abstained(reason) = ending.answer else { panic!("{:?}", ending.answer) };
+    assert!(reason.contains("257 tool calls"), "{reason}");
+}

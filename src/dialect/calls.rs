@@ -1,15 +1,24 @@
 //! Tool calls, native or in tags.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::excerpt;
 use super::sloppy_json::{self, Item};
+use super::{elements, excerpt};
 use crate::message::{Dialect, ToolCall};
 
 /// Where a call may have the name of its tool, and its arguments.
 const NAMES: &[&str] = &["name", "tool", "tool_name", "function", "function_name", "action"];
-const ARGUMENTS: &[&str] =
-    &["parameters", "arguments", "args", "params", "input", "kwargs", "action_input", "tool_input"];
+const ARGUMENTS: &[&str] = &[
+    "parameters",
+    "arguments",
+    "args",
+    "params",
+    "input",
+    "kwargs",
+    "action_input",
+    "tool_input",
+    "tool_arguments",
+];
 /// Parts of the names of arguments that hold the numbers of a box.
 const BOXES: &[&str] = &["box", "region", "coord", "roi"];
 
@@ -37,9 +46,14 @@ pub(super) fn native(message: &Value, problems: &mut Vec<String>) -> Vec<ToolCal
 /// The calls within a `<tool_call>`; `complete` says that its closing tag is there.
 pub(super) fn in_tags(text: &str, complete: bool, problems: &mut Vec<String>) -> Vec<ToolCall> {
     let mut first = None;
-    for text in
-        [Some(text.to_owned()), unescaped(text), without_entities(text)].into_iter().flatten()
-    {
+    let spellings = [
+        Some(text.to_owned()),
+        unescaped(text),
+        without_entities(text),
+        with_single_braces(text),
+        without_brackets(text),
+    ];
+    for text in spellings.into_iter().flatten() {
         let attempt = read_calls(&text, complete);
         if attempt.1.is_empty() {
             return attempt.0;
@@ -51,8 +65,55 @@ pub(super) fn in_tags(text: &str, complete: bool, problems: &mut Vec<String>) ->
     calls
 }
 
+/// The calls that stand in a text without their tags, as some models write them, and the words
+/// before them: JSON objects with name and arguments at the beginning of a line, or elements that
+/// name the tool.
+pub(super) fn untagged(text: &str) -> Option<(String, Vec<ToolCall>)> {
+    let text = MARKS.iter().fold(text.to_owned(), |text, mark| text.replace(mark, "\n"));
+    let starts = |line: &&str| {
+        let line = line.trim_start();
+        line.starts_with(['{', '[']) || elements::names_a_tool(line)
+    };
+    let lines: Vec<&str> = text.lines().collect();
+    let (words, rest) = lines.split_at(lines.iter().position(starts)?);
+    let text = rest.join("\n");
+    if !elements::names_a_tool(text.trim_start()) {
+        let (items, error) = sloppy_json::read_all(&text, false);
+        if error.is_some() || !items.iter().all(is_whole_call) {
+            return None;
+        }
+    }
+    let (calls, problems) = read_calls(&text, false);
+    problems.is_empty().then(|| (words.join("\n"), calls))
+}
+
+/// What models set before calls that they write without tags.
+const MARKS: &[&str] = &["[TOOL_CALLS]", "<|python_tag|>", "<tools>", "</tools>"];
+
+/// Whether this is a call and nothing else: a name and arguments, or a list of such.
+fn is_whole_call(item: &Item) -> bool {
+    fn is_call(value: &Value) -> bool {
+        match value {
+            Value::Array(list) => !list.is_empty() && list.iter().all(is_call),
+            Value::Object(object) => {
+                let object = object.get("function").and_then(Value::as_object).unwrap_or(object);
+                let given = ["parameters", "arguments"].iter().any(|key| object.contains_key(*key));
+                given && object.get("name").is_some_and(Value::is_string)
+            }
+            _ => false,
+        }
+    }
+    matches!(item, Item::Value(value) if is_call(value))
+}
+
 fn read_calls(text: &str, complete: bool) -> (Vec<ToolCall>, Vec<String>) {
     let (mut calls, mut problems) = (Vec::new(), Vec::new());
+    for call in elements::calls(text) {
+        gather(call, 0, &mut calls, &mut problems);
+    }
+    if !calls.is_empty() {
+        return (calls, problems);
+    }
     let (items, error) = sloppy_json::read_all(text, complete);
     for item in items {
         match item {
@@ -106,7 +167,18 @@ fn name_of(object: &Map<String, Value>) -> Option<(&'static str, &str)> {
     NAMES.iter().filter_map(name).find(|(_, name)| !name.is_empty())
 }
 
-fn call_of(mut object: Map<String, Value>, problems: &mut Vec<String>) -> Option<ToolCall> {
+/// The object with its keys in lower case (`{"Name": …}`), where they are those of a call.
+fn with_known_keys(object: Map<String, Value>) -> Map<String, Value> {
+    let known = |key: String| {
+        let lower = key.to_ascii_lowercase();
+        let is_known = NAMES.iter().chain(ARGUMENTS).any(|name| *name == lower);
+        if is_known { lower } else { key }
+    };
+    object.into_iter().map(|(key, value)| (known(key), value)).collect()
+}
+
+fn call_of(object: Map<String, Value>, problems: &mut Vec<String>) -> Option<ToolCall> {
+    let mut object = with_known_keys(object);
     if let Some((key, name)) = name_of(&object) {
         let name = name.to_owned();
         object.remove(key);
@@ -123,9 +195,13 @@ fn call_of(mut object: Map<String, Value>, problems: &mut Vec<String>) -> Option
     if let Some(Value::Object(function)) = object.remove("function") {
         return call_of(function, problems);
     }
-    // {"zoom_in": {…}}
     let only = object.len() == 1;
     match object.iter().next() {
+        // {"tool_call": {"name": "zoom_in", "parameters": {…}}}
+        Some((_, Value::Object(inner))) if only && is_whole_call(&Item::Value(json!(inner))) => {
+            call_of(inner.clone(), problems)
+        }
+        // {"zoom_in": {…}}
         Some((name, Value::Object(given))) if only && !ARGUMENTS.contains(&name.as_str()) => {
             Some(call(name.clone(), Value::Object(given.clone()), problems))
         }
@@ -158,7 +234,8 @@ fn arguments(name: &str, given: Value, problems: &mut Vec<String>) -> Value {
         other => Err(other),
     };
     match read {
-        Ok(mut object) => {
+        Ok(object) => {
+            let mut object = unwrapped(name, object);
             for (key, value) in &mut object {
                 if BOXES.iter().any(|part| key.to_ascii_lowercase().contains(part)) {
                     read_numbers(value);
@@ -176,7 +253,22 @@ fn arguments(name: &str, given: Value, problems: &mut Vec<String>) -> Value {
     }
 }
 
-/// Makes a list of numbers of "[1, 2, 3, 4]", "1, 2, 3, 4" and ["1", "2", "3", "4"].
+/// The arguments themselves, where the whole call was put in their place:
+/// `{"name": "zoom_in", "parameters": {…}}`.
+fn unwrapped(name: &str, mut object: Map<String, Value>) -> Map<String, Value> {
+    for key in ["parameters", "arguments"] {
+        let others = object.iter().filter(|(other, _)| *other != key);
+        let same_tool = |(key, value): (&String, &Value)| key == "name" && value == name;
+        if others.clone().all(same_tool)
+            && let Some(Value::Object(inner)) = object.get_mut(key)
+        {
+            return std::mem::take(inner);
+        }
+    }
+    object
+}
+
+/// Makes a list of numbers of "[1, 2, 3, 4]", "1, 2, 3, 4", ["1", "2", "3", "4"] and [[1, 2], [3, 4]].
 fn read_numbers(value: &mut Value) {
     let numbers: Option<Vec<Value>> = match value {
         Value::String(text) => {
@@ -186,6 +278,7 @@ fn read_numbers(value: &mut Value) {
         }
         Value::Array(list) => list
             .iter()
+            .flat_map(|value| value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice))
             .map(|value| match value {
                 Value::Number(_) => Some(value.clone()),
                 Value::String(text) => sloppy_json::number(text.trim()).map(Value::Number),
@@ -207,6 +300,16 @@ fn unescaped(text: &str) -> Option<String> {
             .replace("\\n", "\n")
             .replace('\u{0}', "\\")
     })
+}
+
+/// The text with single braces, if it doubles them as a template does: `{{"name": …}}`.
+fn with_single_braces(text: &str) -> Option<String> {
+    text.contains("{{").then(|| text.replace("{{", "{").replace("}}", "}"))
+}
+
+/// The text without the brackets of a list, if it has them: `[zoom_in(…)]`.
+fn without_brackets(text: &str) -> Option<String> {
+    text.trim().strip_prefix('[')?.strip_suffix(']').map(str::to_owned)
 }
 
 /// The text without HTML entities, if it has any: `{&quot;name&quot;: …}`.

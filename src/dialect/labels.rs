@@ -3,10 +3,12 @@
 //! Case, markdown, punctuation, hyphens and the British spelling do not matter, nor does a plural
 //! where it makes no other label. A negated or doubted label is not read.
 
+use super::sloppy_json;
 use crate::answer::AnswerForm;
 
 /// Words that may stand before a label on a line of its own: "Final answer: X", "[Result]: X".
 const LEADS: &[&str] = &[
+    "start",
     "the",
     "my",
     "final",
@@ -33,7 +35,7 @@ const LEADS: &[&str] = &[
 ];
 /// Words that with the above make a placeholder: "LABEL", "one of the labels", "your answer here".
 const PLACEHOLDERS: &[&str] = &["labels", "your", "one", "of", "here", "exactly", "name"];
-/// Words that turn a label that follows within three words of the same clause.
+/// Words that turn a label that follows within four words of the same clause.
 const TURNS_NEXT: &[&str] = &[
     "not",
     "no",
@@ -65,14 +67,45 @@ const TURNS_NEXT: &[&str] = &[
     "doesnt",
     "dont",
     "didnt",
+    "far",
+    "anything",
+    "fails",
+    "failed",
+    "possibly",
+    "might",
+    "could",
 ];
 /// Words that turn a label that stands before them.
-const TURNS_LAST: &[&str] =
-    &["not", "isnt", "wasnt", "doesnt", "cannot", "cant", "wouldnt", "ruled", "excluded", "or"];
+const TURNS_LAST: &[&str] = &[
+    "not",
+    "isnt",
+    "wasnt",
+    "doesnt",
+    "cannot",
+    "cant",
+    "wouldnt",
+    "ruled",
+    "excluded",
+    "or",
+    "incorrect",
+    "unlikely",
+];
 /// Words that begin a new clause, as a comma does.
-const JOINTS: &[&str] =
-    &["so", "therefore", "thus", "hence", "but", "and", "because", "as", "since"];
-/// Signs that end a clause.
+const JOINTS: &[&str] = &[
+    "so",
+    "therefore",
+    "thus",
+    "hence",
+    "but",
+    "and",
+    "because",
+    "as",
+    "since",
+    "which",
+    "making",
+    "means",
+];
+/// Signs that end a clause, as " - " does.
 const STOPS: &[char] = &[',', ';', ':', '.', '!', '?', '\n', '(', ')', '—', '–'];
 /// Signs that cross a label out.
 const CROSSES: &[char] = &['~', '❌', '✗', '✘', '✖', '≠', '¬'];
@@ -155,12 +188,27 @@ impl<'a> Labels<'a> {
             return None;
         }
         let words = words(line, self.stem);
-        let leads = words.iter().take_while(|word| LEADS.contains(&word.plain.as_str())).count();
+        let leads = words.iter().take_while(|word| is_lead(&word.plain)).count();
         (0..=leads).find_map(|from| {
             let joined: String = words[from..].iter().map(|word| word.key.as_str()).collect();
             let mut fitting = self.labels.iter().filter(|label| label.joined == joined);
             fitting.next().filter(|_| fitting.next().is_none()).map(|label| (label.name, from > 0))
         })
+    }
+
+    /// The label of a text that is a JSON object with an answer in it, and the other texts there.
+    pub(super) fn in_json(&self, text: &str) -> Option<(&'a str, String)> {
+        if !text.contains('{') {
+            return None;
+        }
+        let object = sloppy_json::read_object(text)?;
+        let texts = object.iter().filter_map(|(key, value)| Some((key, value.as_str()?)));
+        let is_answer = |key: &str| words(key, false).iter().all(|word| is_lead(&word.plain));
+        let (answers, others): (Vec<_>, Vec<_>) =
+            texts.partition(|(key, _)| !key.is_empty() && is_answer(key));
+        let [(_, answer)] = answers[..] else { return None };
+        let others: Vec<&str> = others.into_iter().map(|(_, text)| text).collect();
+        self.line(answer).map(|label| (label, others.join("\n")))
     }
 
     /// The label of a text that is meant as an answer: alone or within a sentence.
@@ -214,6 +262,10 @@ impl Label<'_> {
     }
 }
 
+fn is_lead(word: &str) -> bool {
+    LEADS.contains(&word)
+}
+
 /// Whether a text is empty or only says that a label would stand here.
 pub(super) fn is_placeholder(text: &str) -> bool {
     let is =
@@ -229,17 +281,18 @@ fn is_doubtful(text: &str, words: &[Word], from: usize, to: usize) -> bool {
         let end = words.get(i).map_or(text.len(), |word| word.start);
         &text[start..end]
     };
-    let is_joint = |word: &Word| JOINTS.contains(&word.plain.as_str());
-    let mut before = (from.saturating_sub(3)..from)
-        .rev()
-        .take_while(|i| !gap(i + 1).contains(STOPS) && !is_joint(&words[*i]));
-    let mut after = (to..words.len().min(to + 3))
-        .take_while(|i| !gap(*i).contains(STOPS) && !is_joint(&words[*i]));
+    let parts = |i: usize| gap(i).contains(STOPS) || gap(i).contains(" - ");
+    let word = |i: usize| words[i].plain.as_str();
+    let anything_but = |i: usize| word(i) == "but" && i > 0 && word(i - 1) == "anything";
+    let is_joint = |i: usize| JOINTS.contains(&word(i)) && !anything_but(i);
+    let mut before =
+        (from.saturating_sub(4)..from).rev().take_while(|i| !parts(i + 1) && !is_joint(*i));
+    let mut after = (to..words.len().min(to + 3)).take_while(|i| !parts(*i) && !is_joint(*i));
     gap(from).contains(CROSSES)
         || gap(to).contains(CROSSES)
         || gap(to).contains('?')
-        || before.any(|i| TURNS_NEXT.contains(&words[i].plain.as_str()))
-        || after.any(|i| TURNS_LAST.contains(&words[i].plain.as_str()))
+        || before.any(|i| TURNS_NEXT.contains(&word(i)))
+        || after.any(|i| TURNS_LAST.contains(&word(i)))
 }
 
 /// The words of a text. Apostrophes and invisible characters do not part a word.

@@ -6,6 +6,7 @@
 //! for the model.
 
 mod calls;
+mod elements;
 mod evidence;
 mod labels;
 #[cfg(test)]
@@ -64,17 +65,23 @@ pub enum ThoughtSource {
 /// type than expected is absent.
 pub fn read(message: &Value, form: &AnswerForm) -> Reading {
     let text = message.get("content").map(|content| text_of(content, TEXT)).unwrap_or_default();
-    let sections = tags::sections(&text);
+    let mut sections = tags::sections(&text);
     let labels = Labels::new(form);
     let mut problems = Vec::new();
 
     let mut calls = calls::native(message, &mut problems);
     calls.extend(tagged_calls(&sections, &calls, &mut problems));
     let tagged = tagged_answer(&sections, &labels, &mut problems);
-    let untagged = match tagged {
-        Tagged::Absent if calls.is_empty() => untagged_answer(&sections, &labels, &mut problems),
-        _ => None,
-    };
+    let mut untagged = None;
+    if calls.is_empty() && problems.is_empty() && matches!(tagged, Tagged::Absent) {
+        untagged = json_answer(&mut sections, &labels);
+        if untagged.is_none() {
+            calls = untagged_calls(&mut sections);
+        }
+        if untagged.is_none() && calls.is_empty() {
+            untagged = untagged_answer(&sections, &labels, &mut problems);
+        }
+    }
     let answer = match tagged {
         Tagged::Label(label) => Some(label),
         _ => untagged,
@@ -162,7 +169,8 @@ fn tagged_answer<'a>(
     let (mut doubtful, mut unknown, mut unfinished) = (None, None, None);
     let mut empty = false;
     for section in of_kind(sections, Kind::Answer) {
-        match labels.within(&section.text) {
+        let in_json = labels.in_json(&section.text).map(|(label, _)| Found::One(label));
+        match in_json.unwrap_or_else(|| labels.within(&section.text)) {
             Found::One(label) => found.push(label),
             Found::Several(labels) => found.extend(labels),
             Found::Doubtful(label) => doubtful = Some(label),
@@ -217,6 +225,27 @@ fn label_lines<'a>(
 ) -> impl Iterator<Item = (&'a str, bool)> {
     let lines = of_kind(sections, Kind::Free).flat_map(|section| section.text.lines());
     lines.filter(|line| !is_quoted(line)).filter_map(|line| labels.led_line(line))
+}
+
+/// The label of a reply that is one JSON object but for thinking. What else stands in the object is
+/// left as its text.
+fn json_answer<'a>(sections: &mut [Section], labels: &Labels<'a>) -> Option<&'a str> {
+    let mut free = sections.iter_mut().filter(|s| s.kind == Kind::Free && has_words(&s.text));
+    let (only, None) = (free.next()?, free.next()) else { return None };
+    let (label, others) = labels.in_json(&only.text)?;
+    only.text = others;
+    Some(label)
+}
+
+/// The calls at the end of a reply without tags of calls. The words before them stay as its text.
+fn untagged_calls(sections: &mut [Section]) -> Vec<ToolCall> {
+    let last = sections.iter_mut().rfind(|s| s.kind == Kind::Free && has_words(&s.text));
+    let Some(last) = last else { return Vec::new() };
+    let Some((words, calls)) = calls::untagged(without_fences(&last.text)) else {
+        return Vec::new();
+    };
+    last.text = words;
+    calls
 }
 
 /// The label of a reply without answer tags: its last line must be nothing but the label, and no

@@ -11,6 +11,9 @@ use serde_json::{Map, Number, Value};
 /// How deeply values may be nested.
 const DEEPEST: usize = 64;
 
+/// A longer word is not taken for a key before which a comma is missing.
+const LONGEST_KEY: usize = 64;
+
 /// Something found at the top level of a text.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Item {
@@ -297,7 +300,9 @@ impl Reader<'_> {
             None | Some(',' | ';' | '}' | ']' | ')' | ':' | '：') => true,
             Some('/') => after.starts_with("//") || after.starts_with("/*"),
             Some('#') => true,
-            Some(c) if is_quote(c) => new_line || after.starts_with("```"),
+            Some(c) if is_quote(c) => {
+                new_line || after.starts_with("```") || begins_with_key(after)
+            }
             Some(_) => false,
         }
     }
@@ -367,6 +372,12 @@ fn bare_value(word: &str) -> Read<Value> {
             None => return Err("a value cannot be read"),
         },
     })
+}
+
+/// Whether a text begins with `"key":`, so that a comma was forgotten before it.
+fn begins_with_key(text: &str) -> bool {
+    let mut rest = text.chars().take(LONGEST_KEY).skip(1).skip_while(|c| is_word(*c));
+    rest.next().is_some_and(is_quote) && rest.find(|c| !is_blank(*c)) == Some(':')
 }
 
 fn is_blank(c: char) -> bool {

@@ -6,6 +6,8 @@
 
 /// A tag is at most this long, in characters.
 const LONGEST: usize = 48;
+/// What prompts put around untrusted text: it must not be closed from within.
+const OURS: &[&str] = &["instruction", "system"];
 
 /// What a section is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,8 +111,8 @@ fn kind_of(name: &str) -> Option<(Kind, bool)> {
     let plain = |name: &str| {
         Some(match name {
             "thinking" | "think" | "thought" | "thoughts" => Kind::Thinking,
-            "toolcall" | "toolcalls" | "functioncall" => Kind::Call,
-            "finalanswer" | "answer" => Kind::Answer,
+            "toolcall" | "toolcalls" | "functioncall" | "functioncalls" => Kind::Call,
+            "finalanswer" | "answer" | "label" | "verdict" => Kind::Answer,
             "evidence" => Kind::Evidence,
             "observation" | "observations" | "toolresponse" | "toolresult" | "tooloutput" => {
                 Kind::Observation
@@ -300,9 +302,9 @@ fn push(out: &mut Vec<Section>, kind: Kind, text: &str, closed: bool) {
 /// (`<|im_start|>`), become `‹ ›`, also where the tag is unfinished; control characters except
 /// newline and tab are removed; all else stays as it is.
 ///
-/// A reply that consists of such text holds no tool call, and no answer unless the text itself ends
-/// in a line that is nothing but a label: that is how people answer without tags. Within thinking
-/// it is never an answer.
+/// A reply that consists of such text holds no tool call in tags, and no answer unless the text
+/// itself ends in a line that is nothing but a label: that is how people answer without tags. Within
+/// thinking it is never read.
 pub fn neutralise(text: &str) -> String {
     let text: String =
         text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect();
@@ -312,7 +314,7 @@ pub fn neutralise(text: &str) -> String {
         let bracket = if bracket == "<" { 1 } else { "&lt;".len() };
         let (name, _, end) = tag_name(&text, open);
         let template = text[open..].starts_with("<|");
-        if open < at || !(template || kind_of(&name).is_some()) {
+        if open < at || !(template || OURS.contains(&name.as_str()) || kind_of(&name).is_some()) {
             continue;
         }
         out += &text[at..open];
