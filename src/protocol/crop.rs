@@ -34,20 +34,30 @@ pub(super) fn enlarged(picture: &Picture, region: &PixelBox) -> Picture {
     crop.resized(shown_size(crop.size(), FLOOR, MOST, u32::MAX))
 }
 
-/// A box with the soft edge of its object: a few percent, at least two pixels.
-pub(super) fn mask_area(area: &PixelBox) -> PixelBox {
+/// A box with the soft edge of its object: a few percent, at least two pixels, in whole pixels of
+/// the source.
+pub(super) fn mask_area(area: &PixelBox, source: Size) -> PixelBox {
     let margin = |side: f64| (0.04 * side).max(2.0);
-    area.grown(margin(area.width()), margin(area.height()))
+    area.grown(margin(area.width()), margin(area.height())).whole_pixels(source)
 }
 
-/// The picture with `masks` painted white.
+/// The picture with `masks` painted white. A pixel that lies partly under a mask becomes white in
+/// that part: so the edge of a mask is at the same place in pictures of different sizes, and no
+/// difference that a tool would find.
 pub(super) fn masked(picture: &Picture, masks: &[PixelBox]) -> Picture {
     let mut pixels = picture.rgb().clone();
+    let covered = |at: u32, from: f64, to: f64| {
+        let at = f64::from(at);
+        (to.min(at + 1.0) - from.max(at)).clamp(0.0, 1.0)
+    };
     for mask in masks.iter().map(|mask| mask.clipped(picture.size())).filter(|m| !m.is_empty()) {
-        let mask = mask.whole_pixels(picture.size());
-        for y in mask.y1 as u32..mask.y2 as u32 {
-            for x in mask.x1 as u32..mask.x2 as u32 {
-                pixels.put_pixel(x, y, Rgb([255; 3]));
+        for y in mask.y1.floor() as u32..mask.y2.ceil() as u32 {
+            let row = covered(y, mask.y1, mask.y2);
+            for x in mask.x1.floor() as u32..mask.x2.ceil() as u32 {
+                let part = row * covered(x, mask.x1, mask.x2);
+                let whiter = |v: u8| (f64::from(v) + part * f64::from(255 - v)).round() as u8;
+                let Rgb(shown) = pixels.get_pixel(x, y);
+                pixels.put_pixel(x, y, Rgb(shown.map(whiter)));
             }
         }
     }
@@ -85,5 +95,8 @@ mod tests {
         );
         let white = shown.rgb().pixels().filter(|p| p.0 == [255; 3]).count();
         assert_eq!(white, 3 * 2);
+        let half = masked(&grey, &[PixelBox::new(2.5, 2.0, 4.0, 3.0)]);
+        let row: Vec<u8> = (1..5).map(|x| half.rgb().get_pixel(x, 2).0[0]).collect();
+        assert_eq!(row, [7, 131, 255, 7]);
     }
 }

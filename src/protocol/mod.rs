@@ -155,8 +155,9 @@ impl<'a> Frames<'a> {
                 caption: String::new(),
             },
             Treatment::Masked => {
+                let source = self.case.source.picture().size();
                 let masks: Vec<PixelBox> =
-                    boxes.iter().map(|area| here(&crop::mask_area(area))).collect();
+                    boxes.iter().map(|area| here(&crop::mask_area(area, source))).collect();
                 BriefPicture {
                     view: View::source(name, Arc::new(crop::masked(picture, &masks))),
                     caption: "the target of the instruction is painted white; judge only the rest"
@@ -233,6 +234,7 @@ pub enum ProtocolError {
 
 #[cfg(test)]
 mod tests {
+    use deeplook_tools::Size;
     use image::{Rgb, RgbImage};
 
     use super::*;
@@ -320,6 +322,22 @@ mod tests {
         let crop = only_crop(&case, Targets::Sensible);
         assert!(holds(&crop, REFERENCES), "{crop}");
         assert!(crop.area() < PixelBox::whole(case.source.picture().size()).area(), "{crop}");
+    }
+
+    #[test]
+    fn a_mask_is_no_difference_in_a_picture_of_another_size() {
+        let (source, own) =
+            (squares(&[OWN, (301, 203)]), PixelBox::new(301.0, 203.0, 325.0, 227.0));
+        for size in [Size::new(320, 240), Size::new(500, 375), Size::new(960, 720)] {
+            let edited = source.resized(size);
+            let case = EditCase { boxes: vec![own], ..EditCase::new(source.clone(), edited, "x") };
+            let kinds = [PictureKind::OriginalMasked, PictureKind::EditedMasked];
+            let brief = briefs(&case, &kinds, Targets::Sensible).unwrap().remove(0);
+            let [original, edited] = &brief.pictures[..] else { panic!("two pictures") };
+            let seen =
+                compare(&original.view.picture, &edited.view.picture, 8, &Settings::default());
+            assert_eq!(seen.regions.len(), 0, "{size}: {:?}", seen.regions);
+        }
     }
 
     #[test]
