@@ -25,6 +25,13 @@ impl Secret {
     pub(super) fn expose(&self) -> &str {
         self.0.expose_secret()
     }
+
+    /// Whether it is more than a word that people put where a local server wants any key at all
+    /// (`x`, `none`, `EMPTY`): cut out of a reply, such a word would take honest text with it.
+    fn is_telling(&self) -> bool {
+        let key = self.expose();
+        key.len() >= 8 || (key.len() >= 6 && key.contains(|c: char| !c.is_alphabetic()))
+    }
 }
 
 impl fmt::Debug for Secret {
@@ -125,21 +132,25 @@ pub(super) struct Peer {
 const LONGEST: usize = 500;
 
 impl Peer {
+    /// What must not be in a text.
+    fn secrets(&self) -> impl Iterator<Item = &str> {
+        let given = self.key.iter().chain(&self.base_url.password);
+        given.filter(|secret| secret.is_telling()).map(Secret::expose)
+    }
+
     /// A reply without our own secrets, should the server repeat them.
     pub(super) fn without_secrets(&self, body: Vec<u8>) -> Vec<u8> {
-        let secrets = || self.key.iter().chain(&self.base_url.password).map(Secret::expose);
         let holds = |secret: &str| body.windows(secret.len()).any(|part| part == secret.as_bytes());
-        if !secrets().any(holds) {
+        if !self.secrets().any(holds) {
             return body;
         }
         let text = String::from_utf8_lossy(&body).into_owned();
-        secrets().fold(text, |text, secret| text.replace(secret, "…")).into_bytes()
+        self.secrets().fold(text, |text, secret| text.replace(secret, "…")).into_bytes()
     }
 
     /// `text` from anywhere on one line, without secrets and not too long.
     pub(super) fn clean(&self, text: &str) -> String {
-        let secrets = self.key.iter().chain(&self.base_url.password).map(Secret::expose);
-        let text = secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "…"));
+        let text = self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, "…"));
         let mut line = String::with_capacity(text.len().min(4 * LONGEST));
         for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
             if !word.is_empty() {
@@ -207,5 +218,10 @@ mod tests {
         assert_eq!(key.expose(), "sk-123");
         assert_eq!(format!("{key:?}"), "Secret(…)");
         assert!(Secret::new(" \n").is_none());
+        for (key, telling) in
+            [("k", false), ("EMPTY", false), ("ollama", false), ("sk-123", true), ("hunter2", true)]
+        {
+            assert_eq!(Secret::new(key).map(|key| key.is_telling()), Some(telling), "{key}");
+        }
     }
 }
