@@ -116,14 +116,21 @@ pub(crate) fn preparation(profile: &Profile) -> Preparation {
 
 /// `KEY=VALUE`, where a value that is JSON is taken as JSON and anything else as text.
 fn params(typed: &[String]) -> anyhow::Result<BTreeMap<String, Value>> {
-    let parse = |text: &String| {
-        let (key, value) = text.split_once('=').with_context(|| {
+    let mut params = BTreeMap::new();
+    for text in typed {
+        let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
+        let (key, value) = pair.filter(|(key, _)| !key.is_empty()).with_context(|| {
             format!("--param {text:?} is not KEY=VALUE; write e.g. --param temperature=0")
         })?;
+        if ["api_key", "apikey", "authorization"].contains(&key.to_ascii_lowercase().as_str()) {
+            bail!("--param {key} would be kept in the trace; keys come from the environment only");
+        }
         let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        Ok((key.trim().to_owned(), value))
-    };
-    typed.iter().map(parse).collect()
+        if params.insert(key.to_owned(), value).is_some() {
+            bail!("--param {key} is given twice; give it once");
+        }
+    }
+    Ok(params)
 }
 
 /// `x1,y1,x2,y2`.
@@ -134,5 +141,34 @@ pub(crate) fn parse_box(text: &str) -> Result<PixelBox, String> {
             Ok(PixelBox::new(x1, y1, x2, y2))
         }
         _ => Err("expected four numbers x1,y1,x2,y2 in pixels of the source".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn params_are_json_or_text() {
+        let read = |typed: &[&str]| {
+            let typed: Vec<String> = typed.iter().map(|text| (*text).to_owned()).collect();
+            params(&typed).map_err(|error| error.to_string())
+        };
+        let good = read(&["temperature=0", "reasoning_effort=low", "stop=[\"=\"]"]).unwrap();
+        assert_eq!(
+            json!(good),
+            json!({"temperature": 0, "reasoning_effort": "low", "stop": ["="]})
+        );
+        for (typed, part) in [
+            (&["temp"][..], "KEY=VALUE"),
+            (&["=3"], "KEY=VALUE"),
+            (&["seed=1", "seed=2"], "seed is given twice"),
+            (&["API_KEY=sk-123"], "environment"),
+        ] {
+            let error = read(typed).unwrap_err();
+            assert!(error.contains(part) && !error.contains("sk-123"), "{error}");
+        }
     }
 }

@@ -14,6 +14,8 @@ use crate::verdict::Outcome;
 
 /// How wide text is before it is wrapped.
 const WIDTH: usize = 100;
+/// The most calls of one reply that are shown.
+const MOST_CALLS: usize = 24;
 
 /// Turns events into text. Styles are ANSI codes: write them through a stream that strips them
 /// where there is no terminal.
@@ -70,13 +72,17 @@ impl Transcript {
                         let _ = writeln!(out, "  {dim}no thought{dim:#}");
                     }
                 }
-                for call in &reading.calls {
+                for call in reading.calls.iter().take(MOST_CALLS) {
+                    let (name, arguments) = (&call.name, call.arguments.to_string());
                     let _ = writeln!(
                         out,
                         "  {bold}→ {}{bold:#} {}",
-                        printable(&call.name),
-                        call.arguments
+                        printable(name),
+                        printable(&arguments)
                     );
+                }
+                if let Some(more) = reading.calls.len().checked_sub(MOST_CALLS).filter(|n| *n > 0) {
+                    let _ = writeln!(out, "  {dim}and {more} more calls{dim:#}");
                 }
                 if let Some(answer) = &reading.answer {
                     let _ = writeln!(out, "  {bold}= {answer}{bold:#}");
@@ -188,7 +194,9 @@ fn indented(name: &str, text: &str) -> String {
     out
 }
 
-/// Untrusted text without what a terminal would obey.
+/// Untrusted text without what a terminal would obey: control characters, and those that turn the
+/// direction of writing.
 fn printable(text: &str) -> String {
-    text.chars().filter(|c| !c.is_control()).collect()
+    let turns = |c| matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
+    text.chars().filter(|c| !c.is_control() && !turns(*c)).collect()
 }

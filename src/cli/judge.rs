@@ -7,6 +7,7 @@ use crate::message::Dialect;
 use crate::prompt::Mode;
 
 #[derive(Debug, Args)]
+#[command(override_usage = "deeplook judge [OPTIONS] <SOURCE> <EDITED> -i <TEXT>")]
 #[command(after_help = "\
 Examples:
   deeplook judge before.jpg after.png -i \"Change the woman's scarf from red to green\"

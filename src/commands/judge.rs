@@ -48,7 +48,9 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let mut all = Vec::new();
     for prepared in prepared {
         let name = prepared.criterion().name.clone();
-        let judged = runtime.block_on(judge_one(args, prepared, &run))?;
+        let judged = runtime
+            .block_on(judge_one(args, prepared, &run))
+            .with_context(|| format!("no judgement in {}", run.path().display()))?;
         let pictures = evidence_pictures(&judged)?;
         all.push(Named { name, judged, pictures });
     }

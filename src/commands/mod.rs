@@ -53,8 +53,10 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 /// Prints an error with its causes to stderr.
 fn report_error(error: &anyhow::Error) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+    // Names of files and words of servers are in it: nothing that a terminal would obey.
+    let text = format!("{error:#}").replace(|c: char| c.is_control() && c != '\n', "");
     // Where stderr is gone, the exit code still tells.
-    let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {error:#}");
+    let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {text}");
 }
 
 /// True where the error is only that the reader of our output has gone.

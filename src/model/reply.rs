@@ -3,6 +3,7 @@
 
 use std::collections::HashSet;
 
+use deeplook_tools::scene::cut;
 use serde_json::{Value, json};
 
 use crate::message::{Reply, Usage};
@@ -24,8 +25,7 @@ pub(super) enum NoReply {
 
 /// Reads a body with status 200. `taken` are the call ids that the conversation has already.
 pub(super) fn read(body: &[u8], taken: &HashSet<String>) -> Result<Reply, NoReply> {
-    let mut body: Value =
-        serde_json::from_slice(body).map_err(|error| NoReply::Malformed(error.to_string()))?;
+    let mut body: Value = serde_json::from_slice(body).map_err(|error| malformed(body, &error))?;
     if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
         return Err(NoReply::Error(error.clone()));
     }
@@ -48,6 +48,17 @@ pub(super) fn read(body: &[u8], taken: &HashSet<String>) -> Result<Reply, NoRepl
     }
     let repairs = repair(&mut message, taken);
     Ok(Reply { message, repairs, finish_reason, usage, model })
+}
+
+/// What is wrong with a body. A web page or a stream of events is better told by how it begins.
+fn malformed(body: &[u8], error: &serde_json::Error) -> NoReply {
+    let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
+    let text = text.trim_start();
+    NoReply::Malformed(if text.starts_with('{') {
+        error.to_string()
+    } else {
+        format!("it begins with {:?}; is this a chat server?", cut(text, 60))
+    })
 }
 
 /// The words of OpenAI, Gemini and others for "a filter stopped this".
