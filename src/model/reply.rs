@@ -54,7 +54,7 @@ pub(super) fn read(body: &[u8], taken: &HashSet<String>) -> Result<Reply, NoRepl
 fn malformed(body: &[u8], error: &serde_json::Error) -> NoReply {
     let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
     let text = text.trim_start();
-    NoReply::Malformed(if text.starts_with('{') {
+    NoReply::Malformed(if text.is_empty() || text.starts_with('{') {
         error.to_string()
     } else {
         format!("it begins with {:?}; is this a chat server?", cut(text, 60))
