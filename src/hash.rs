@@ -2,6 +2,7 @@
 
 use std::{fmt, io};
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -56,6 +57,16 @@ impl TryFrom<String> for Hash {
 impl From<Hash> for String {
     fn from(hash: Hash) -> Self {
         hash.0
+    }
+}
+
+impl JsonSchema for Hash {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Hash".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$" })
     }
 }
 

@@ -7,6 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use deeplook_tools::{Size, ToolSpec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -36,7 +37,7 @@ impl fmt::Debug for SentPicture {
 }
 
 /// How a picture is encoded: the two forms that every server takes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum MediaType {
     /// Lossless.
@@ -102,7 +103,7 @@ pub struct Observation {
 }
 
 /// A tool that the model wants to use.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolCall {
     /// The server's id of the call in the native form; empty in the tags form.
     pub id: String,
@@ -115,7 +116,9 @@ pub struct ToolCall {
 }
 
 /// How a model calls tools.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum, JsonSchema,
+)]
 #[serde(rename_all = "lowercase")]
 pub enum Dialect {
     /// The server's function calling.
@@ -125,7 +128,7 @@ pub enum Dialect {
 }
 
 /// Whether the model may call tools in this turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoice {
     /// It decides.
@@ -189,7 +192,7 @@ fn seen_by_model(message: &Message) -> Value {
 }
 
 /// What a model said to a [`Request`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reply {
     /// The assistant message as the server sent it, after `repairs`.
     pub message: Value,
@@ -204,7 +207,7 @@ pub struct Reply {
 }
 
 /// Tokens of one reply or of several. What a server did not count is unknown, not 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Usage {
     /// Tokens of the request.
     pub prompt_tokens: Option<u64>,

@@ -96,7 +96,7 @@ impl Transcript {
                 let name = self.parts.get(decided.part).map_or("", String::as_str);
                 let _ = writeln!(out, "{name}: {}", outcome_text(&decided.outcome));
             }
-            What::Decided(_) | What::Finished(_) => {}
+            What::Decided(_) | What::Finished(_) | What::GaveUp(_) => {}
         }
         out
     }

@@ -1,9 +1,10 @@
 //! How a judgement can end. A failed judgement is never a number.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The end of a judgement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase", tag = "outcome")]
 pub enum Outcome {
     /// The judge gave a label.

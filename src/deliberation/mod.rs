@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use deeplook_tools::ToolSpec;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -19,7 +20,7 @@ use crate::message::{
 const MOST_AT_ONCE: usize = 256;
 
 /// The bounds of a deliberation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Limits {
     /// Turns in which the model may look or answer; in the last one it must answer.
     pub turns: u32,

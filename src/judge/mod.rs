@@ -1,13 +1,13 @@
 //! The judge: drives a deliberation with a model and tools, and records all of it.
 
-mod session;
+pub(crate) mod session;
 
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use deeplook_tools::{Scene, ToolSpec, Toolbox};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use self::session::Session;
 use crate::case::{EditCase, InputPicture};
@@ -16,12 +16,12 @@ use crate::dialect;
 use crate::hash::Hash;
 use crate::message::{Dialect, Part, Request, SentPicture};
 use crate::model::{ChatModel, Rules};
-use crate::prompt::{self, Criterion, Mode, Pack, PromptError, TaskText, Turn};
+use crate::prompt::{self, Criterion, Mode, ModeView, Pack, PromptError, TaskText, Turn};
 use crate::protocol::{self, Brief, ProtocolError, Targets};
 use crate::sending::Preparation;
 use crate::trace::{
     self, CaseRecord, Event, FORMAT, FileRecord, Finished, Judgement, Manifest, ModelRecord,
-    PackRecord, PartRecord, RunFolder, ToolsRecord, What,
+    PackRecord, PartRecord, Preprocessing, RunFolder, ToolsRecord, What,
 };
 use crate::verdict::Outcome;
 
@@ -106,10 +106,11 @@ impl<M: ChatModel> Judge<M> {
         case: &'a EditCase,
         criterion: &str,
     ) -> Result<Prepared<'a, M>, JudgeError> {
-        let plan = self.plan(case, criterion)?;
+        let plan = self.plan(criterion)?;
+        let briefs = protocol::briefs(case, &plan.shown.pictures, self.settings.targets)?;
         let open = |brief| self.open(&plan, brief, case);
-        let opened = plan.briefs.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Prepared { judge: self, case, plan, opened })
+        let opened = briefs.iter().map(open).collect::<Result<_, _>>()?;
+        Ok(Prepared { judge: self, case, plan, briefs, opened })
     }
 
     /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
@@ -130,25 +131,22 @@ impl<M: ChatModel> Judge<M> {
         self.prepare(case, criterion)?.judge(run, watch).await
     }
 
-    fn plan(&self, case: &EditCase, criterion: &str) -> Result<Plan<'_>, JudgeError> {
+    /// What a judgement is made with, whatever the case.
+    pub(crate) fn plan(&self, criterion: &str) -> Result<Plan<'_>, JudgeError> {
         let criterion = self.pack.criterion(criterion)?;
         let mode = self.settings.mode;
         let shown = criterion
             .modes
             .get(&mode)
             .ok_or_else(|| JudgeError::NoSuchMode { criterion: criterion.id.clone(), mode })?;
-        let briefs = protocol::briefs(case, &shown.pictures, self.settings.targets)?;
         let toolbox = if shown.tools { Arc::clone(&self.toolbox) } else { Arc::default() };
         let specs = toolbox.specs(self.record.boxes);
         let system = self.pack.system(criterion, self.record.dialect, &specs)?;
         let script = self.script(criterion)?;
-        Ok(Plan { criterion, briefs, toolbox, specs, system, script })
+        Ok(Plan { criterion, shown, toolbox, specs, system, script })
     }
 
     fn open(&self, plan: &Plan<'_>, brief: &Brief, case: &EditCase) -> Result<Opened, JudgeError> {
-        let instruction = dialect::neutralise(&case.instruction);
-        let words = TaskText { instruction: &instruction, notes: &brief.notes };
-        let mut task = vec![Part::Text(self.pack.task(plan.criterion, &words)?)];
         let mut scene = Scene::from_views(brief.pictures.iter().map(|p| p.view.clone()))
             .with_boxes(self.record.boxes);
         let mut pictures = Vec::new();
@@ -157,20 +155,37 @@ impl<M: ChatModel> Judge<M> {
             let preparation = &self.settings.preparation;
             let sent = Arc::new(preparation.prepare(&view.name, &picture.caption, &view.picture));
             scene.set_shown_size(&view.name, sent.size);
-            task.push(Part::Picture(Arc::clone(&sent)));
             pictures.push(sent);
         }
-        let question = Question {
-            system: plan.system.clone(),
-            task,
-            data: task_data(brief, case, plan.criterion, self.settings.mode),
-            form: plan.criterion.form(),
-        };
+        let deliberation = self.deliberation(plan, &case.instruction, &brief.notes, &pictures)?;
+        Ok((deliberation, scene, pictures))
+    }
+
+    /// The deliberation of a part whose pictures are sent like this.
+    pub(crate) fn deliberation(
+        &self,
+        plan: &Plan<'_>,
+        instruction: &str,
+        notes: &[String],
+        pictures: &[Arc<SentPicture>],
+    ) -> Result<Deliberation, PromptError> {
+        let harmless = dialect::neutralise(instruction);
+        let words = TaskText { instruction: &harmless, notes };
+        let mut task = vec![Part::Text(self.pack.task(plan.criterion, &words)?)];
+        task.extend(pictures.iter().map(|sent| Part::Picture(Arc::clone(sent))));
+        // Nothing that the model is not told too.
+        let data = json!({
+            "criterion": plan.criterion.id,
+            "mode": self.settings.mode,
+            "instruction": instruction,
+            "labels": plan.criterion.labels().iter().map(|label| &label.name).collect::<Vec<_>>(),
+            "pictures": pictures.iter().map(|sent| &sent.name).collect::<Vec<_>>(),
+        });
+        let form = plan.criterion.form();
+        let question = Question { system: plan.system.clone(), task, data, form };
         let (specs, script) = (plan.specs.clone(), plan.script.clone());
         let dialect = self.record.dialect;
-        let deliberation =
-            Deliberation::new(question, specs, dialect, script, self.settings.limits);
-        Ok((deliberation, scene, pictures))
+        Ok(Deliberation::new(question, specs, dialect, script, self.settings.limits))
     }
 
     fn script(&self, criterion: &Criterion) -> Result<Script, PromptError> {
@@ -191,7 +206,7 @@ impl<M: ChatModel> Judge<M> {
         })
     }
 
-    fn manifest(&self, case: &EditCase, plan: &Plan<'_>) -> Manifest {
+    fn manifest(&self, case: &EditCase, plan: &Plan<'_>, briefs: &[Brief]) -> Manifest {
         let file = |input: &InputPicture| FileRecord {
             blob: input.hash().clone(),
             size: input.picture().size(),
@@ -200,6 +215,7 @@ impl<M: ChatModel> Judge<M> {
             name: brief.name.clone(),
             boxes: brief.boxes.clone(),
             crop: brief.crop,
+            notes: brief.notes.clone(),
         };
         let files = self.pack.files().map(|(name, bytes)| (name.to_owned(), Hash::of(bytes)));
         Manifest {
@@ -219,7 +235,7 @@ impl<M: ChatModel> Judge<M> {
             criterion: plan.criterion.id.clone(),
             mode: self.settings.mode,
             repeat: 0,
-            parts: plan.briefs.iter().map(part).collect(),
+            parts: briefs.iter().map(part).collect(),
             model: self.record.clone(),
             pack: PackRecord {
                 name: self.pack.name.clone(),
@@ -233,11 +249,11 @@ impl<M: ChatModel> Judge<M> {
                 unavailable: plan.toolbox.unavailable().clone(),
             },
             limits: self.settings.limits,
-            preprocessing: json!({
-                "sending": self.settings.preparation,
-                "max_images": self.settings.max_images,
-                "targets": self.settings.targets,
-            }),
+            preprocessing: Preprocessing {
+                sending: self.settings.preparation,
+                max_images: self.settings.max_images,
+                targets: self.settings.targets,
+            },
             parent: None,
         }
     }
@@ -264,6 +280,7 @@ pub struct Prepared<'a, M> {
     judge: &'a Judge<M>,
     case: &'a EditCase,
     plan: Plan<'a>,
+    briefs: Vec<Brief>,
     opened: Vec<Opened>,
 }
 
@@ -275,7 +292,7 @@ impl<'a, M: ChatModel> Prepared<'a, M> {
 
     /// What each of its parts looks at: the whole picture, or one target.
     pub fn part_names(&self) -> impl Iterator<Item = &str> {
-        self.plan.briefs.iter().map(|brief| brief.name.as_str())
+        self.briefs.iter().map(|brief| brief.name.as_str())
     }
 
     /// What the model is asked first, for each part by name: exactly what it gets.
@@ -288,14 +305,19 @@ impl<'a, M: ChatModel> Prepared<'a, M> {
         })
     }
 
+    /// What its trace begins with.
+    pub(crate) fn manifest(&self) -> Manifest {
+        self.judge.manifest(self.case, &self.plan, &self.briefs)
+    }
+
     /// Judges, as [`Judge::judge`] does.
     pub async fn judge(
         self,
         run: &RunFolder,
         watch: &(dyn Fn(&Event) + Send + Sync),
     ) -> Result<Judged, JudgeError> {
-        let Self { judge, case, plan, opened } = self;
-        let manifest = judge.manifest(case, &plan);
+        let manifest = self.manifest();
+        let Self { judge, case, plan, opened, .. } = self;
         judge.keep_inputs(case, run)?;
         let session = Session { judge, writer: run.start(&manifest)?, watch, plan: &plan };
 
@@ -315,29 +337,17 @@ impl<'a, M: ChatModel> Prepared<'a, M> {
 
 /// A part of a judgement before its first question: the deliberation, the scene that the tools work
 /// on, and the pictures as they are sent.
-type Opened = (Deliberation, Scene, Vec<Arc<SentPicture>>);
+pub(crate) type Opened = (Deliberation, Scene, Vec<Arc<SentPicture>>);
 
 /// What a judgement is made with, ready before the first question.
 #[derive(Debug)]
-struct Plan<'a> {
-    criterion: &'a Criterion,
-    briefs: Vec<Brief>,
+pub(crate) struct Plan<'a> {
+    pub(crate) criterion: &'a Criterion,
+    shown: &'a ModeView,
     toolbox: Arc<Toolbox>,
     specs: Vec<ToolSpec>,
     system: String,
     script: Script,
-}
-
-/// What the task says, for machines: nothing that the model is not told too.
-fn task_data(brief: &Brief, case: &EditCase, criterion: &Criterion, mode: Mode) -> Value {
-    let pictures: Vec<&str> = brief.pictures.iter().map(|p| p.view.name.as_str()).collect();
-    json!({
-        "criterion": criterion.id,
-        "mode": mode,
-        "instruction": case.instruction,
-        "labels": criterion.labels().iter().map(|label| &label.name).collect::<Vec<_>>(),
-        "pictures": pictures,
-    })
 }
 
 /// A judgement that could not be made at all.

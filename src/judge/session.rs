@@ -8,11 +8,13 @@ use deeplook_tools::{Scene, ToolError, ToolOutput};
 use serde_json::Value;
 
 use super::{Judge, JudgeError, Opened, Plan};
-use crate::deliberation::{Answer, Deliberation, Step};
+use crate::deliberation::{Answer, Deliberation, Ending, Step};
 use crate::message::{MediaType, Observation, Request, SentPicture, ToolCall};
 use crate::model::{ChatModel, FailedAttempt};
+use crate::prompt::Criterion;
 use crate::trace::{
-    Asked, AttemptFailed, Decided, Event, Observed, Replied, Seen, ToolAnswer, TraceWriter, What,
+    Asked, AttemptFailed, Decided, Event, GaveUp, Observed, Replied, Seen, ToolAnswer, TraceWriter,
+    What,
 };
 use crate::verdict::Outcome;
 
@@ -34,7 +36,6 @@ impl<M: ChatModel> Session<'_, M> {
         part: usize,
         (mut deliberation, mut scene, pictures): Opened,
     ) -> Result<Outcome, JudgeError> {
-        let criterion = self.plan.criterion;
         for picture in &pictures {
             self.keep(picture)?;
         }
@@ -44,16 +45,7 @@ impl<M: ChatModel> Session<'_, M> {
             match deliberation.next_step() {
                 Step::AskModel(request) => {
                     let turn = deliberation.turn();
-                    self.record(What::Asked(Asked {
-                        part,
-                        turn,
-                        messages: request.messages[recorded..]
-                            .iter()
-                            .map(|m| m.as_ref().into())
-                            .collect(),
-                        tool_choice: request.tool_choice,
-                        digest: request.digest(),
-                    }))?;
+                    self.record(What::Asked(asked(part, turn, &request, recorded)))?;
                     recorded = request.messages.len();
                     self.ask(part, turn, &request, &mut deliberation).await?;
                 }
@@ -71,7 +63,7 @@ impl<M: ChatModel> Session<'_, M> {
                         }
                     }
                     if let Some(reason) = broken {
-                        deliberation.fail(reason);
+                        self.give_up(part, turn, reason, &mut deliberation)?;
                         continue;
                     }
                     for Observation { call, text, .. } in refused {
@@ -84,25 +76,9 @@ impl<M: ChatModel> Session<'_, M> {
                 Step::Done(ending) => break ending,
             }
         };
-        let outcome = match ending.answer {
-            Answer::Label(label) => match criterion.score(&label) {
-                Some(score) => Outcome::Verdict { label, score },
-                None => Outcome::Abstained {
-                    reason: format!("{label:?} is not a label of {}", criterion.id),
-                },
-            },
-            Answer::Abstained(reason) => Outcome::Abstained { reason },
-            Answer::Failed(reason) => Outcome::Failed { reason },
-        };
-        self.record(What::Decided(Decided {
-            part,
-            outcome: outcome.clone(),
-            reasoning: ending.reasoning,
-            evidence: ending.evidence,
-            unknown_evidence: ending.unknown_evidence,
-            turns: deliberation.turn(),
-            usage: deliberation.usage(),
-        }))?;
+        let decided = decided(part, ending, &deliberation, self.plan.criterion);
+        let outcome = decided.outcome.clone();
+        self.record(What::Decided(decided))?;
         Ok(outcome)
     }
 
@@ -141,8 +117,21 @@ impl<M: ChatModel> Session<'_, M> {
                 let elapsed_ms = milliseconds(started);
                 self.record(What::Replied(Replied { part, turn, reply, elapsed_ms }))?;
             }
-            Err(error) => deliberation.fail(error.to_string()),
+            Err(error) => self.give_up(part, turn, error.to_string(), deliberation)?,
         }
+        Ok(())
+    }
+
+    /// Lets a part fail for a reason that the deliberation cannot know.
+    fn give_up(
+        &self,
+        part: usize,
+        turn: u32,
+        reason: String,
+        deliberation: &mut Deliberation,
+    ) -> io::Result<()> {
+        self.record(What::GaveUp(GaveUp { part, turn, reason: reason.clone() }))?;
+        deliberation.fail(reason);
         Ok(())
     }
 
@@ -220,6 +209,45 @@ impl<M: ChatModel> Session<'_, M> {
         let data = output.data;
         let answer = ToolAnswer::Saw { text: text.clone(), data: data.clone(), pictures: seen };
         Ok((Observation { call, text, data, pictures }, answer))
+    }
+}
+
+/// A question for the record; the first `recorded` messages were there before.
+pub(crate) fn asked(part: usize, turn: u32, request: &Request, recorded: usize) -> Asked {
+    Asked {
+        part,
+        turn,
+        messages: request.messages.iter().skip(recorded).map(|m| m.as_ref().into()).collect(),
+        tool_choice: request.tool_choice,
+        digest: request.digest(),
+    }
+}
+
+/// The end of a part for the record.
+pub(crate) fn decided(
+    part: usize,
+    ending: Ending,
+    deliberation: &Deliberation,
+    criterion: &Criterion,
+) -> Decided {
+    let outcome = match ending.answer {
+        Answer::Label(label) => match criterion.score(&label) {
+            Some(score) => Outcome::Verdict { label, score },
+            None => Outcome::Abstained {
+                reason: format!("{label:?} is not a label of {}", criterion.id),
+            },
+        },
+        Answer::Abstained(reason) => Outcome::Abstained { reason },
+        Answer::Failed(reason) => Outcome::Failed { reason },
+    };
+    Decided {
+        part,
+        outcome,
+        reasoning: ending.reasoning,
+        evidence: ending.evidence,
+        unknown_evidence: ending.unknown_evidence,
+        turns: deliberation.turn(),
+        usage: deliberation.usage(),
     }
 }
 

@@ -12,6 +12,7 @@ pub mod wire;
 
 use std::future::Future;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::endpoint::Secret;
@@ -35,7 +36,7 @@ pub trait ChatModel: Send + Sync {
 }
 
 /// An attempt that came to nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FailedAttempt {
     /// Counted from 1.
     pub attempt: u32,

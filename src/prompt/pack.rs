@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use deeplook_tools::scene;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use toml::Spanned;
 
@@ -202,7 +203,17 @@ impl ScoreFunction {
 
 /// How much help a judge gets.
 #[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, clap::ValueEnum,
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    clap::ValueEnum,
+    JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {

@@ -11,6 +11,7 @@ use deeplook_tools::difference::{Settings, compare};
 use deeplook_tools::registration::Registration;
 use deeplook_tools::scene::{EDITED, REFERENCE, View};
 use deeplook_tools::{Picture, PixelBox};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::case::EditCase;
@@ -41,7 +42,7 @@ pub struct BriefPicture {
 }
 
 /// How the targets of a case become parts of the judgement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Targets {
     /// One part for each target; all together where the instruction is about their number.

@@ -2,6 +2,7 @@
 
 use deeplook_tools::Size;
 use deeplook_tools::scene::Panel;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,7 +12,7 @@ use crate::model::FailedAttempt;
 use crate::verdict::Outcome;
 
 /// One line of `events.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Event {
     /// Counted from 0 without a gap.
     pub seq: u64,
@@ -19,10 +20,12 @@ pub struct Event {
     pub at: u64,
     /// What happened.
     pub event: What,
+    /// Over the event and everything before it, the manifest first: one edited line shows.
+    pub seal: Hash,
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
     /// The model was asked.
@@ -33,6 +36,8 @@ pub enum What {
     Replied(Replied),
     /// A tool was called.
     Observed(Observed),
+    /// The model cannot be asked, or a tool is broken: this part fails.
+    GaveUp(GaveUp),
     /// A part of the judgement ended.
     Decided(Decided),
     /// The judgement ended. Always the last event of a complete trace.
@@ -40,7 +45,7 @@ pub enum What {
 }
 
 /// The model was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// Which part of the judgement, as in the manifest.
     pub part: usize,
@@ -69,7 +74,7 @@ impl Asked {
 }
 
 /// A message of ours, or the place of one that other events hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoredMessage {
     /// The rules of the judgement.
@@ -91,7 +96,7 @@ pub enum StoredMessage {
 }
 
 /// A piece of a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum StoredPart {
     /// Text.
@@ -101,7 +106,7 @@ pub enum StoredPart {
 }
 
 /// A picture as it was sent to the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StoredPicture {
     /// Its name.
     pub name: String,
@@ -147,7 +152,7 @@ impl From<&Message> for StoredMessage {
 }
 
 /// An attempt to reach the model came to nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct AttemptFailed {
     /// Which part of the judgement.
     pub part: usize,
@@ -158,7 +163,7 @@ pub struct AttemptFailed {
 }
 
 /// The model replied.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Replied {
     /// Which part of the judgement.
     pub part: usize,
@@ -171,7 +176,7 @@ pub struct Replied {
 }
 
 /// A tool was called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Observed {
     /// Which part of the judgement.
     pub part: usize,
@@ -197,7 +202,7 @@ impl Observed {
 }
 
 /// What came of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolAnswer {
     /// The tool looked.
@@ -217,7 +222,7 @@ pub enum ToolAnswer {
 }
 
 /// A picture that a tool made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Seen {
     /// Its name.
     pub name: String,
@@ -229,8 +234,19 @@ pub struct Seen {
     pub sent: Option<StoredPicture>,
 }
 
+/// A part fails for a reason outside of the deliberation.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct GaveUp {
+    /// Which part of the judgement.
+    pub part: usize,
+    /// Which turn.
+    pub turn: u32,
+    /// Why; it becomes the reason of the outcome.
+    pub reason: String,
+}
+
 /// A part of the judgement ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Decided {
     /// Which part.
     pub part: usize,
@@ -249,7 +265,7 @@ pub struct Decided {
 }
 
 /// The judgement ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finished {
     /// How: the worst of its parts.
     pub outcome: Outcome,

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use deeplook_tools::{BoxConvention, PixelBox, Size, ToolSpec};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -11,12 +12,14 @@ use crate::hash::Hash;
 use crate::message::Dialect;
 use crate::model::Price;
 use crate::prompt::Mode;
+use crate::protocol::Targets;
+use crate::sending::Preparation;
 
 /// The version of the format that this program writes.
 pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
 
 /// A reader takes any minor version of its major version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FormatVersion {
     /// Changes when old readers would misunderstand.
     pub major: u32,
@@ -25,7 +28,7 @@ pub struct FormatVersion {
 }
 
 /// `manifest.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Manifest {
     /// The version of the format.
     pub format: FormatVersion,
@@ -49,14 +52,14 @@ pub struct Manifest {
     pub tools: ToolsRecord,
     /// The bounds of the deliberation.
     pub limits: Limits,
-    /// How pictures are prepared for sending.
-    pub preprocessing: Value,
+    /// How pictures are prepared.
+    pub preprocessing: Preprocessing,
     /// The digest of the trace that this one was forked from.
     pub parent: Option<Hash>,
 }
 
 /// The edit that was judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CaseRecord {
     /// The name of the case.
     pub id: String,
@@ -80,7 +83,7 @@ pub struct CaseRecord {
 }
 
 /// A picture file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct FileRecord {
     /// Its bytes.
     pub blob: Hash,
@@ -89,7 +92,7 @@ pub struct FileRecord {
 }
 
 /// What a part of a judgement looks at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartRecord {
     /// "whole picture", "target 2 of 3", "all targets".
     pub name: String,
@@ -97,10 +100,12 @@ pub struct PartRecord {
     pub boxes: Vec<PixelBox>,
     /// What its crops show, in pixels of the source; absent where pictures are shown whole.
     pub crop: Option<PixelBox>,
+    /// What the judge is told about the pictures.
+    pub notes: Vec<String>,
 }
 
 /// Who judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ModelRecord {
     /// The model's name, as asked for.
     pub id: String,
@@ -113,13 +118,14 @@ pub struct ModelRecord {
     /// How it calls tools.
     pub dialect: Dialect,
     /// How it writes boxes.
+    #[schemars(with = "String")]
     pub boxes: BoxConvention,
     /// What its tokens cost; absent where that is not known.
     pub price: Option<Price>,
 }
 
 /// The prompts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PackRecord {
     /// The pack's name.
     pub name: String,
@@ -131,8 +137,19 @@ pub struct PackRecord {
     pub files: BTreeMap<String, Hash>,
 }
 
+/// How pictures are prepared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Preprocessing {
+    /// How they are encoded for the model.
+    pub sending: Preparation,
+    /// The most pictures that one request may hold.
+    pub max_images: Option<u32>,
+    /// How several targets are judged.
+    pub targets: Targets,
+}
+
 /// The tools.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolsRecord {
     /// What the model is told of them.
     pub specs: Vec<ToolSpec>,

@@ -10,18 +10,19 @@ mod manifest;
 mod reader;
 mod reducer;
 mod results;
+mod seal;
 mod writer;
 
 pub use blobs::BlobStore;
 pub use events::{
-    Asked, AttemptFailed, Decided, Event, Finished, Observed, Replied, Seen, StoredMessage,
+    Asked, AttemptFailed, Decided, Event, Finished, GaveUp, Observed, Replied, Seen, StoredMessage,
     StoredPart, StoredPicture, ToolAnswer, What,
 };
 pub use manifest::{
     CaseRecord, FORMAT, FileRecord, FormatVersion, Manifest, ModelRecord, PackRecord, PartRecord,
-    ToolsRecord,
+    Preprocessing, ToolsRecord,
 };
-pub use reader::{Bundle, TraceError};
+pub use reader::{Bundle, Flaw, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
 pub use results::{OutcomeName, ResultLine, ResultsError, read_results};
 pub use writer::{RunFolder, TraceWriter};

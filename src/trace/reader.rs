@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use super::blobs::BlobStore;
 use super::events::{Event, What};
 use super::manifest::{FORMAT, Manifest};
+use super::seal;
 use crate::hash::Hash;
 
 /// A bundle in memory; blobs stay on disk.
@@ -20,6 +21,8 @@ pub struct Bundle {
     pub events: Vec<Event>,
     /// False where the judgement was interrupted: the last event is missing or cut.
     pub complete: bool,
+    /// Lines of `events.jsonl` that can be read and yet are not as they were written.
+    pub flaws: Vec<Flaw>,
     /// Stands for the whole bundle.
     pub digest: Hash,
 }
@@ -28,15 +31,17 @@ impl Bundle {
     /// Reads the bundle in `folder`.
     pub fn read(folder: &Path) -> Result<Self, TraceError> {
         let manifest_path = folder.join("manifest.json");
-        let text = read(&manifest_path)?;
+        let text = read(&manifest_path, LARGEST_MANIFEST)?;
         check_version(&manifest_path, &text)?;
         let manifest = serde_json::from_slice(&text)
             .map_err(|e| TraceError::Malformed { path: manifest_path, problem: e.to_string() })?;
-        let (events, cut) = read_events(&folder.join("events.jsonl"))?;
+        let events_path = folder.join("events.jsonl");
+        let lines = read(&events_path, LARGEST_EVENTS)?;
+        let digest = digest_of(&text, &lines);
+        let Lines { events, cut, flaws } = read_lines(&events_path, &lines, Hash::of(&text))?;
         let finished = matches!(events.last(), Some(Event { event: What::Finished(_), .. }));
-        let digest = digest_of(folder)
-            .map_err(|source| TraceError::Unreadable { path: folder.to_owned(), source })?;
-        Ok(Self { folder: folder.to_owned(), manifest, events, complete: finished && !cut, digest })
+        let complete = finished && !cut;
+        Ok(Self { folder: folder.to_owned(), manifest, events, complete, flaws, digest })
     }
 
     /// Where its blobs are: its own, else those of the run that it is in.
@@ -50,8 +55,20 @@ impl Bundle {
     }
 }
 
-fn read(path: &Path) -> Result<Vec<u8>, TraceError> {
-    fs::read(path).map_err(|source| TraceError::Unreadable { path: path.to_owned(), source })
+/// More is no manifest.
+const LARGEST_MANIFEST: u64 = 16 << 20;
+/// More is no judgement: a turn has a few kilobytes.
+const LARGEST_EVENTS: u64 = 256 << 20;
+
+fn read(path: &Path, largest: u64) -> Result<Vec<u8>, TraceError> {
+    let unreadable = |source| TraceError::Unreadable { path: path.to_owned(), source };
+    let meta = fs::metadata(path).map_err(unreadable)?;
+    // A pipe or a device may never end.
+    if !meta.is_file() || meta.len() > largest {
+        let problem = format!("it is not an ordinary file of at most {} MiB", largest >> 20);
+        return Err(TraceError::Malformed { path: path.to_owned(), problem });
+    }
+    fs::read(path).map_err(unreadable)
 }
 
 /// Before anything else is believed: is this a format we know?
@@ -69,30 +86,65 @@ fn check_version(path: &Path, text: &[u8]) -> Result<(), TraceError> {
     }
 }
 
-/// The events, and whether the last line was cut off in the middle of writing.
-fn read_events(path: &Path) -> Result<(Vec<Event>, bool), TraceError> {
-    let text = read(path)?;
+/// A line of `events.jsonl` that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Flaw {
+    /// Counted from 1.
+    pub line: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+/// What `events.jsonl` holds.
+struct Lines {
+    events: Vec<Event>,
+    /// Whether the last line was cut off in the middle of writing.
+    cut: bool,
+    flaws: Vec<Flaw>,
+}
+
+fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceError> {
     let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
-    let mut events = Vec::new();
-    for (number, line) in text[..whole].split(|&b| b == b'\n').enumerate() {
+    let cut = whole < text.len();
+    let (mut events, mut flaws) = (Vec::<Event>::new(), Vec::new());
+    let mut before = manifest;
+    for (index, line) in text[..whole.saturating_sub(1)].split(|&b| b == b'\n').enumerate() {
+        if whole == 0 {
+            break;
+        }
+        let number = index + 1;
+        let mut flaw = |problem: String| flaws.push(Flaw { line: number, problem });
         if line.is_empty() {
+            flaw("it is empty".to_owned());
             continue;
         }
-        let event = serde_json::from_slice(line).map_err(|e| TraceError::Malformed {
+        let event: Event = serde_json::from_slice(line).map_err(|e| TraceError::Malformed {
             path: path.to_owned(),
-            problem: format!("line {}: {e}", number + 1),
+            problem: format!("line {number}: {e}"),
         })?;
+        if event.seq != events.len() as u64 {
+            flaw(format!("its number is {}, and {} comes here", event.seq, events.len()));
+        }
+        if !seal::holds(&before, line) {
+            let manifest = if index == 0 { ", or the manifest," } else { "" };
+            flaw(format!(
+                "its seal is broken: it{manifest} was changed, or something before it is missing"
+            ));
+        }
+        if matches!(events.last(), Some(Event { event: What::Finished(_), .. })) {
+            flaw("it comes after the end".to_owned());
+        }
+        before = event.seal.clone();
         events.push(event);
     }
-    Ok((events, whole < text.len()))
+    Ok(Lines { events, cut, flaws })
 }
 
 /// The root digest of a bundle. Manifest and events name every blob by its hash, so it covers
 /// those too.
-pub(super) fn digest_of(folder: &Path) -> io::Result<Hash> {
-    let manifest = Hash::of(&fs::read(folder.join("manifest.json"))?);
-    let events = Hash::of(&fs::read(folder.join("events.jsonl"))?);
-    Ok(Hash::of(format!("deeplook trace {}\n{manifest}\n{events}\n", FORMAT.major).as_bytes()))
+pub(super) fn digest_of(manifest: &[u8], events: &[u8]) -> Hash {
+    let (manifest, events) = (Hash::of(manifest), Hash::of(events));
+    Hash::of(format!("deeplook trace {}\n{manifest}\n{events}\n", FORMAT.major).as_bytes())
 }
 
 /// A trace that cannot be read.

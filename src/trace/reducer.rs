@@ -93,7 +93,7 @@ pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
                 }
             }
             What::Finished(finished) => judgement.outcome = Some(finished.outcome.clone()),
-            What::AttemptFailed(_) => {}
+            What::AttemptFailed(_) | What::GaveUp(_) => {}
         }
     }
     judgement

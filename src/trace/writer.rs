@@ -11,6 +11,7 @@ use super::blobs::BlobStore;
 use super::events::{Event, What};
 use super::manifest::Manifest;
 use super::reader::digest_of;
+use super::seal;
 use crate::files;
 use crate::hash::Hash;
 
@@ -74,7 +75,9 @@ fn bundle_name(manifest: &Manifest) -> String {
 pub struct TraceWriter {
     folder: PathBuf,
     blobs: BlobStore,
+    /// The file, and what is in it.
     events: Mutex<(File, Vec<Event>)>,
+    manifest: Hash,
 }
 
 impl TraceWriter {
@@ -83,7 +86,8 @@ impl TraceWriter {
         let mut json = serde_json::to_vec_pretty(manifest)?;
         json.push(b'\n');
         files::replace(&folder.join("manifest.json"), &json)?;
-        Ok(Self { folder, blobs, events: Mutex::new((events, Vec::new())) })
+        let manifest = Hash::of(&json);
+        Ok(Self { folder, blobs, events: Mutex::new((events, Vec::new())), manifest })
     }
 
     /// Where the bundle is.
@@ -102,9 +106,8 @@ impl TraceWriter {
         let (file, events) = &mut *guard;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let event = Event { seq: events.len() as u64, at, event: what };
-        let mut line = serde_json::to_vec(&event)?;
-        line.push(b'\n');
+        let before = events.last().map_or(&self.manifest, |event| &event.seal);
+        let (event, line) = seal::sealed(before, events.len() as u64, at, what)?;
         file.write_all(&line)?;
         watch(&event);
         events.push(event);
@@ -115,7 +118,8 @@ impl TraceWriter {
     pub fn close(self) -> io::Result<(Vec<Event>, Hash)> {
         let (file, events) = self.events.into_inner().unwrap_or_else(PoisonError::into_inner);
         file.sync_all()?;
-        let digest = digest_of(&self.folder)?;
+        let read = |name: &str| fs::read(self.folder.join(name));
+        let digest = digest_of(&read("manifest.json")?, &read("events.jsonl")?);
         Ok((events, digest))
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::coords::{BoxConvention, PixelBox, Size};
@@ -27,7 +28,7 @@ pub struct View {
 }
 
 /// A part of a [`View`] that shows a region of a source picture.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Panel {
     /// Where on the view.
     pub area: PixelBox,
