@@ -62,6 +62,7 @@ pub mod probe;
 pub mod prompt;
 pub mod protocol;
 mod random;
+pub mod replay;
 pub mod report;
 pub mod sending;
 pub mod stats;

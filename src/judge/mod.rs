@@ -57,7 +57,7 @@ impl Default for JudgeSettings {
 pub struct Judge<M> {
     model: M,
     record: ModelRecord,
-    pack: Pack,
+    pack: Arc<Pack>,
     toolbox: Arc<Toolbox>,
     settings: JudgeSettings,
 }
@@ -82,16 +82,16 @@ impl Judge<Rules> {
     }
 }
 
-impl<M: ChatModel> Judge<M> {
+impl<M> Judge<M> {
     /// A judge with `model`, described by `record` in its traces, and the prompts of `pack`.
     pub fn new(
         model: M,
         record: ModelRecord,
-        pack: Pack,
-        toolbox: Toolbox,
+        pack: impl Into<Arc<Pack>>,
+        toolbox: impl Into<Arc<Toolbox>>,
         settings: JudgeSettings,
     ) -> Self {
-        Self { model, record, pack, toolbox: Arc::new(toolbox), settings }
+        Self { model, record, pack: pack.into(), toolbox: toolbox.into(), settings }
     }
 
     /// The prompts that it uses.
@@ -127,7 +127,10 @@ impl<M: ChatModel> Judge<M> {
         criterion: &str,
         run: &RunFolder,
         watch: &(dyn Fn(&Event) + Send + Sync),
-    ) -> Result<Judged, JudgeError> {
+    ) -> Result<Judged, JudgeError>
+    where
+        M: ChatModel,
+    {
         self.prepare(case, criterion)?.judge(run, watch).await
     }
 
@@ -284,7 +287,7 @@ pub struct Prepared<'a, M> {
     opened: Vec<Opened>,
 }
 
-impl<'a, M: ChatModel> Prepared<'a, M> {
+impl<'a, M> Prepared<'a, M> {
     /// By what it judges.
     pub fn criterion(&self) -> &'a Criterion {
         self.plan.criterion
@@ -305,6 +308,11 @@ impl<'a, M: ChatModel> Prepared<'a, M> {
         })
     }
 
+    /// Its parts, ready for their first questions.
+    pub(crate) fn into_parts(self) -> (Plan<'a>, Vec<Opened>) {
+        (self.plan, self.opened)
+    }
+
     /// What its trace begins with.
     pub(crate) fn manifest(&self) -> Manifest {
         self.judge.manifest(self.case, &self.plan, &self.briefs)
@@ -315,7 +323,10 @@ impl<'a, M: ChatModel> Prepared<'a, M> {
         self,
         run: &RunFolder,
         watch: &(dyn Fn(&Event) + Send + Sync),
-    ) -> Result<Judged, JudgeError> {
+    ) -> Result<Judged, JudgeError>
+    where
+        M: ChatModel,
+    {
         let manifest = self.manifest();
         let Self { judge, case, plan, opened, .. } = self;
         judge.keep_inputs(case, run)?;
@@ -325,14 +336,19 @@ impl<'a, M: ChatModel> Prepared<'a, M> {
         for (part, opened) in opened.into_iter().enumerate() {
             outcomes.push(session.deliberate(part, opened).await?);
         }
-        let nothing = || Outcome::Missing { reason: "there was nothing to look at".to_owned() };
-        let outcome = Outcome::worst(outcomes).unwrap_or_else(nothing);
+        let outcome = overall(outcomes);
         session.record(What::Finished(Finished { outcome }))?;
 
         let trace = session.writer.folder().to_owned();
         let (events, digest) = session.writer.close()?;
         Ok(Judged { judgement: trace::reduce(&manifest, &events), trace, digest })
     }
+}
+
+/// The outcome of a judgement whose parts ended like this.
+pub(crate) fn overall(parts: Vec<Outcome>) -> Outcome {
+    let nothing = || Outcome::Missing { reason: "there was nothing to look at".to_owned() };
+    Outcome::worst(parts).unwrap_or_else(nothing)
 }
 
 /// A part of a judgement before its first question: the deliberation, the scene that the tools work
@@ -344,7 +360,7 @@ pub(crate) type Opened = (Deliberation, Scene, Vec<Arc<SentPicture>>);
 pub(crate) struct Plan<'a> {
     pub(crate) criterion: &'a Criterion,
     shown: &'a ModeView,
-    toolbox: Arc<Toolbox>,
+    pub(crate) toolbox: Arc<Toolbox>,
     specs: Vec<ToolSpec>,
     system: String,
     script: Script,

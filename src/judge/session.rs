@@ -199,17 +199,22 @@ impl<M: ChatModel> Session<'_, M> {
         }
         *sent += pictures.len() as u32;
         let mut text = output.text;
-        let unsent = seen.len() - pictures.len();
-        if unsent > 0 {
-            text.push_str(&format!(
-                " ({unsent} more pictures were made but not sent, because the server takes no more in one \
-                 conversation.)"
-            ));
-        }
+        text.push_str(&unsent(seen.len() - pictures.len()));
         let data = output.data;
         let answer = ToolAnswer::Saw { text: text.clone(), data: data.clone(), pictures: seen };
         Ok((Observation { call, text, data, pictures }, answer))
     }
+}
+
+/// What the model is told of pictures that it does not get.
+pub(crate) fn unsent(pictures: usize) -> String {
+    if pictures == 0 {
+        return String::new();
+    }
+    format!(
+        " ({pictures} more pictures were made but not sent, because the server takes no more in one \
+         conversation.)"
+    )
 }
 
 /// A question for the record; the first `recorded` messages were there before.

@@ -44,6 +44,21 @@ pub enum What {
     Finished(Finished),
 }
 
+impl What {
+    /// The kind of the event, as the trace writes it.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Asked(_) => "asked",
+            Self::AttemptFailed(_) => "attempt_failed",
+            Self::Replied(_) => "replied",
+            Self::Observed(_) => "observed",
+            Self::GaveUp(_) => "gave_up",
+            Self::Decided(_) => "decided",
+            Self::Finished(_) => "finished",
+        }
+    }
+}
+
 /// The model was asked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {

@@ -7,6 +7,7 @@
 mod blobs;
 mod events;
 mod manifest;
+mod named;
 mod reader;
 mod reducer;
 mod results;
@@ -22,6 +23,7 @@ pub use manifest::{
     CaseRecord, FORMAT, FileRecord, FormatVersion, Manifest, ModelRecord, PackRecord, PartRecord,
     Preprocessing, ToolsRecord,
 };
+pub use named::blobs_named;
 pub use reader::{Bundle, Flaw, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
 pub use results::{OutcomeName, ResultLine, ResultsError, read_results};

@@ -137,6 +137,10 @@ fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceEr
         before = event.seal.clone();
         events.push(event);
     }
+    let ended = matches!(events.last(), Some(Event { event: What::Finished(_), .. }));
+    if cut && ended {
+        flaws.push(Flaw { line: events.len() + 1, problem: "it comes after the end".to_owned() });
+    }
     Ok(Lines { events, cut, flaws })
 }
 

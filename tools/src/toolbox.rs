@@ -75,13 +75,41 @@ impl Toolbox {
         self
     }
 
+    /// The tools that a record names, in its order: those of this toolbox that work with the same
+    /// networks, and for the others only what the record tells a model about them.
+    pub fn as_recorded(mut self, specs: &[ToolSpec], settings: &BTreeMap<String, Value>) -> Self {
+        let mut tools: Vec<Box<dyn AnyTool>> = Vec::new();
+        for spec in specs {
+            let recorded = settings.get(&spec.name).cloned().unwrap_or_default();
+            let same = |tool: &Box<dyn AnyTool>| {
+                tool.name() == spec.name && networks(&tool.settings()) == networks(&recorded)
+            };
+            tools.push(match self.tools.iter().position(same) {
+                Some(index) => self.tools.swap_remove(index),
+                None => Box::new(OnRecord { spec: spec.clone(), settings: recorded }),
+            });
+        }
+        Self { tools, unavailable: self.unavailable }
+    }
+
+    /// Whether the tool `name` is known from a record only, and cannot be used.
+    pub fn is_only_on_record(&self, name: &str) -> bool {
+        self.tools.iter().any(|tool| tool.name() == name && tool.is_only_on_record())
+    }
+
+    /// Whether a network has a part in what the tool `name` sees.
+    pub fn has_network(&self, name: &str) -> bool {
+        let tool = self.tools.iter().find(|tool| tool.name() == name);
+        tool.is_some_and(|tool| networks(&tool.settings()).iter().any(Option::is_some))
+    }
+
     /// What belongs here and could not be had, with the reason.
     pub fn unavailable(&self) -> &BTreeMap<String, String> {
         &self.unavailable
     }
 
     /// The names, in order.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+    pub fn names(&self) -> impl Iterator<Item = &str> {
         self.tools.iter().map(|tool| tool.name())
     }
 
@@ -119,14 +147,57 @@ impl std::fmt::Debug for Toolbox {
 
 /// A [`Tool`] with its argument type erased.
 trait AnyTool: Send + Sync {
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
     fn spec(&self, boxes: BoxConvention) -> ToolSpec;
     fn settings(&self) -> Value;
     fn call(&self, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError>;
+    fn is_only_on_record(&self) -> bool {
+        false
+    }
+}
+
+/// A tool that cannot be had here, and what a record says of it.
+struct OnRecord {
+    spec: ToolSpec,
+    settings: Value,
+}
+
+impl AnyTool for OnRecord {
+    fn name(&self) -> &str {
+        &self.spec.name
+    }
+
+    fn spec(&self, _: BoxConvention) -> ToolSpec {
+        self.spec.clone()
+    }
+
+    fn settings(&self) -> Value {
+        self.settings.clone()
+    }
+
+    fn call(&self, _: &Value, _: &Scene) -> Result<ToolOutput, ToolError> {
+        Err(ToolError::refused(format!("{} cannot be used here", self.spec.name)))
+    }
+
+    fn is_only_on_record(&self) -> bool {
+        true
+    }
+}
+
+/// Which networks a tool of these settings works with; the version of the runtime is not part of it.
+fn networks(settings: &Value) -> [Option<Value>; 2] {
+    let detector = settings.get("detector").map(|detector| {
+        let mut detector = detector.clone();
+        if let Some(fields) = detector.as_object_mut() {
+            fields.remove("runtime");
+        }
+        detector
+    });
+    [settings.get("enhancer").cloned(), detector]
 }
 
 impl<T: Tool> AnyTool for T {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         Tool::name(self)
     }
 
