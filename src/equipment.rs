@@ -1,5 +1,7 @@
 //! The tools that can be had on this machine.
 
+mod recorded;
+
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -16,6 +18,7 @@ use crate::files;
 use crate::hash::Hash;
 use crate::models::{Kind, ModelEntry, Models, Presence, Progress, file_hash};
 use crate::prompt::Mode;
+pub(crate) use recorded::RecordedEquipment;
 
 /// The models that are taken where none was named.
 const ENHANCER: &str = "enhancer-photo";

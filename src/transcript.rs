@@ -196,7 +196,7 @@ fn indented(name: &str, text: &str) -> String {
 
 /// Untrusted text without what a terminal would obey: control characters, and those that turn the
 /// direction of writing.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let turns = |c| matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
     text.chars().filter(|c| !c.is_control() && !turns(*c)).collect()
 }

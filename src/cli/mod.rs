@@ -6,7 +6,9 @@ mod judge;
 mod models;
 mod prompts;
 mod report;
+mod replay;
 mod tool;
+mod trace;
 
 use clap::{Parser, Subcommand};
 
@@ -16,7 +18,9 @@ pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
 pub(crate) use self::report::ReportArgs;
+pub(crate) use self::replay::{Looks, ReplayArgs};
 pub(crate) use self::tool::ToolArgs;
+pub(crate) use self::trace::{ExportedPictures, TraceCommand};
 
 /// Judges image edits closely: zooms, compares, and records why.
 #[derive(Debug, Parser)]
@@ -33,6 +37,11 @@ pub(crate) struct Cli {
 pub(crate) enum Command {
     /// Judge one edit: two labels, with the reasoning and the crops that they rest on.
     Judge(Box<JudgeArgs>),
+    /// Check saved traces: is this what was said, seen and decided, and would it be today?
+    Replay(Box<ReplayArgs>),
+    /// Show, pack and export saved traces.
+    #[command(subcommand)]
+    Trace(TraceCommand),
     /// Use one of the judge's tools on pictures of your own.
     Tool(ToolArgs),
     /// See, fetch and check the model files that some tools need.

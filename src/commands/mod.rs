@@ -6,7 +6,9 @@ mod judge;
 mod models;
 mod prompts;
 mod report;
+mod replay;
 mod tool;
+mod trace;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -35,6 +37,8 @@ pub fn main() -> ExitCode {
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
     match cli.command {
         Command::Judge(args) => judge::run(&args),
+        Command::Replay(args) => replay::run(&args),
+        Command::Trace(command) => trace::run(&command),
         Command::Tool(args) => tool::run(&args),
         Command::Models(command) => models::run(&command),
         Command::Dataset(command) => dataset::run(&command),

@@ -10,6 +10,7 @@ mod evidence;
 mod look;
 mod rebuild;
 mod report;
+mod results;
 mod walk;
 
 use std::path::Path;
@@ -19,6 +20,8 @@ use deeplook_tools::Toolbox;
 use self::evidence::Evidence;
 use self::rebuild::Packs;
 pub use self::report::{Divergence, PixelDifference, Replayed};
+use self::results::Results;
+pub use self::results::missing_traces;
 use self::walk::Walk;
 use crate::trace::{Bundle, ToolsRecord, TraceError};
 
@@ -48,12 +51,18 @@ pub struct Replayer<'a> {
     tools: Tools<'a>,
     evidence: Evidence,
     packs: Packs,
+    results: Results,
 }
 
 impl<'a> Replayer<'a> {
     /// A replayer whose looks come from `tools`.
     pub fn new(tools: Tools<'a>) -> Self {
-        Self { tools, evidence: Evidence::default(), packs: Packs::default() }
+        Self {
+            tools,
+            evidence: Evidence::default(),
+            packs: Packs::default(),
+            results: Results::default(),
+        }
     }
 
     /// Replays the bundle in `folder`. An error means that it cannot be read at all.
@@ -63,6 +72,7 @@ impl<'a> Replayer<'a> {
         let store = self.evidence.store(bundle.blobs().folder());
         let mut walk = Walk::new(&bundle, &store);
         walk.check_files();
+        walk.check_results(&self.results);
         walk.follow(self.tools, &self.packs);
         Ok(walk.into_report())
     }

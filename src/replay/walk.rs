@@ -26,14 +26,14 @@ use crate::verdict::Outcome;
 /// Part and turn, where there are any.
 pub(super) type Place = (Option<usize>, Option<u32>);
 
-const NOWHERE: Place = (None, None);
+pub(super) const NOWHERE: Place = (None, None);
 
 /// The record ends here, or is not about what comes next: there is nothing more to compare.
 struct Stop;
 
 /// A replay under way.
 pub(super) struct Walk<'a> {
-    bundle: &'a Bundle,
+    pub(super) bundle: &'a Bundle,
     pub(super) store: &'a Store,
     events: slice::Iter<'a, Event>,
     questions: u32,

@@ -4,21 +4,28 @@
 //! (append-only, numbered) and the blobs that they name by hash. A *run* is a folder of bundles
 //! that share one `blobs/` store. `traces/README.md` has the format on one page.
 
+mod archive;
 mod blobs;
+mod chat;
 mod events;
+mod find;
 mod manifest;
 mod named;
 mod reader;
 mod reducer;
 mod results;
+mod schema;
 mod seal;
 mod writer;
 
+pub use archive::{ArchiveError, pack, unpack};
 pub use blobs::BlobStore;
+pub use chat::{ChatPictures, conversations};
 pub use events::{
     Asked, AttemptFailed, Decided, Event, Finished, GaveUp, Observed, Replied, Seen, StoredMessage,
     StoredPart, StoredPicture, ToolAnswer, What,
 };
+pub use find::{FoundRun, find};
 pub use manifest::{
     CaseRecord, FORMAT, FileRecord, FormatVersion, Manifest, ModelRecord, PackRecord, PartRecord,
     Preprocessing, ToolsRecord,
@@ -27,4 +34,5 @@ pub use named::blobs_named;
 pub use reader::{Bundle, Flaw, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
 pub use results::{OutcomeName, ResultLine, ResultsError, read_results};
+pub use schema::schema;
 pub use writer::{RunFolder, TraceWriter};

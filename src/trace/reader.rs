@@ -162,6 +162,12 @@ pub enum TraceError {
         /// Why.
         source: io::Error,
     },
+    /// There is none.
+    #[error("there is no trace in {}; name a bundle, a run, or a folder that holds them", path.display())]
+    Nothing {
+        /// Where.
+        path: PathBuf,
+    },
     /// Not what we write.
     #[error("{} is not a trace of ours: {problem}; copy it again from where it was made", path.display())]
     Malformed {

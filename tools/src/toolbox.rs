@@ -38,6 +38,39 @@ pub struct ToolSettings {
     pub detect_object: DetectionSettings,
 }
 
+impl ToolSettings {
+    /// The settings that a record holds. What cannot be read, or would make pictures that no memory
+    /// holds, is as usual.
+    pub fn recorded(settings: &BTreeMap<String, Value>) -> Self {
+        fn read<T: serde::de::DeserializeOwned + Default>(
+            settings: Option<&Value>,
+            sane: fn(&T) -> bool,
+        ) -> T {
+            let mut settings = settings.cloned().unwrap_or_default();
+            if let Some(fields) = settings.as_object_mut() {
+                fields.remove("enhancer");
+            }
+            serde_json::from_value(settings).ok().filter(sane).unwrap_or_default()
+        }
+        Self {
+            localize_differences: read(
+                settings.get("localize_differences"),
+                |tool: &LocalizeDifferences| tool.floor.max(tool.ceiling) <= MOST_SIDE,
+            ),
+            zoom_in: read(settings.get("zoom_in"), |tool: &ZoomIn| {
+                tool.floor.max(tool.ceiling) <= MOST_SIDE
+            }),
+            detect_object: read(
+                settings.get("detect_object").map(|settings| &settings["detection"]),
+                |_: &DetectionSettings| true,
+            ),
+        }
+    }
+}
+
+/// The longest side of a crop that is made again from recorded settings.
+const MOST_SIDE: u32 = 8192;
+
 /// A set of tools, in the order in which they are shown to a model.
 #[derive(Default)]
 pub struct Toolbox {
