@@ -135,6 +135,15 @@ impl Criterion {
         self.labels().iter().find(|label| label.name == name)
     }
 
+    /// The label that people mean: its name in any case, or its rank.
+    pub fn label_like(&self, text: &str) -> Option<&Label> {
+        let text = text.trim();
+        let same = |label: &&Label| {
+            label.name.eq_ignore_ascii_case(text) || label.rank.to_string() == text
+        };
+        self.labels().iter().find(same)
+    }
+
     /// What the label of this name is worth, from 0 to 100; `None` for a name that is no label.
     pub fn score(&self, label: &str) -> Option<f64> {
         self.label(label).map(|label| self.score.of(label))

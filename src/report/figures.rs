@@ -200,8 +200,8 @@ fn scales(group: &Group) -> Vec<String> {
         );
         for scale in mine {
             let plots = plot::scatter(scale, width, height) + &plot::window(scale, area);
-            let caption = format!("{} · {} cases", scale.editor, scale.cases);
-            html.push_str(&figure(&caption, &plots));
+            let caption = escape(&format!("{} · {} cases", scale.editor, scale.cases));
+            let _ = write!(html, "<figure><figcaption>{caption}</figcaption>{plots}</figure>");
         }
         Some(html + "</div></details>")
     };

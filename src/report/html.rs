@@ -80,8 +80,8 @@ fn table(table: &Table) -> String {
         let _ = write!(html, "<th{}>{}</th>", class(column), escape(name));
     }
     html.push_str("</tr></thead>\n<tbody>");
-    for row in &table.rows {
-        html.push_str("<tr>");
+    for (place, row) in table.rows.iter().enumerate() {
+        html.push_str(if table.is_total(place) { "<tr class=\"total\">" } else { "<tr>" });
         for (column, cell) in row.iter().enumerate() {
             let text = escape(&cell.text);
             let _ = write!(html, "<td{}>", class(column));

@@ -119,7 +119,7 @@ pub(super) fn groups<'a>(
             let judged = read(line, index, pack).map_err(|problem| ReportError::Line {
                 run: run.name.clone(),
                 line: index + 1,
-                problem,
+                problem: format!("case {:?}: {problem}", line.case),
             })?;
             groups.entry(key).or_default().push(judged);
         }
@@ -229,9 +229,7 @@ fn worth(
             "nothing says what {label:?} is worth: `{criterion}` is none of our criteria and the line has no `score`; add one, 0 to 100"
         ));
     };
-    let found = known.labels().iter().find(|one| {
-        one.name.eq_ignore_ascii_case(label.trim()) || one.rank.to_string() == label.trim()
-    });
+    let found = known.label_like(label);
     let (Some(found), Some(score)) = (found, found.and_then(|one| known.score(&one.name))) else {
         let labels: Vec<&str> = known.labels().iter().map(|one| one.name.as_str()).collect();
         return Err(format!(

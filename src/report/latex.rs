@@ -6,8 +6,8 @@ use super::model::Report;
 use super::tables::{self, Cell, SectionId, Table};
 
 const HEAD: &str = "\
-% The tables of a deeplook report. As it is, this is a whole document; for a paper, take the tables and
-% \\usepackage{booktabs,longtable,graphicx}.
+% The tables of a deeplook report. As it is, this is a whole document (run LaTeX twice); for a paper, take the
+% tables and \\usepackage{booktabs,longtable,graphicx}.
 \\documentclass{article}
 \\usepackage[utf8]{inputenc}
 \\usepackage[T1]{fontenc}
@@ -62,7 +62,10 @@ fn head(table: &Table) -> String {
 }
 
 fn rows(out: &mut String, table: &Table) {
-    for row in &table.rows {
+    for (place, row) in table.rows.iter().enumerate() {
+        if place > 0 && table.is_total(place) && !table.is_total(place - 1) {
+            out.push_str("\\midrule\n");
+        }
         let cells: Vec<String> = row.iter().map(|cell| text(cell, table)).collect();
         let _ = writeln!(out, "{} \\\\", cells.join(" & "));
     }
@@ -106,8 +109,7 @@ fn text(cell: &Cell, table: &Table) -> String {
     if !beside.is_empty() {
         let _ = write!(text, " {{\\scriptsize {}}}", escape(&beside));
     }
-    // A row that begins with a bracket would be an argument of the line break before it.
-    if text.starts_with('[') { format!("{{}}{text}") } else { text }
+    text
 }
 
 /// What TeX prints as this text, whatever is in it.
@@ -117,6 +119,8 @@ fn escape(text: &str) -> String {
         match c {
             '\\' => out.push_str("\\textbackslash{}"),
             '{' | '}' | '$' | '&' | '#' | '%' | '_' => out.extend(['\\', c]),
+            // At the beginning of a row or an item it would be an argument.
+            '[' => out.push_str("{[}"),
             '~' => out.push_str("\\textasciitilde{}"),
             '^' => out.push_str("\\textasciicircum{}"),
             '<' => out.push_str("\\textless{}"),
@@ -135,7 +139,7 @@ fn escape(text: &str) -> String {
             c if c.is_control() => out.push(' '),
             // Whatever engine and fonts: a letter that they may not have is named, never an error.
             c if !c.is_ascii() && !('\u{c0}'..='\u{17f}').contains(&c) => {
-                let _ = write!(out, "[U+{:04X}]", u32::from(c));
+                let _ = write!(out, "{{[}}U+{:04X}]", u32::from(c));
             }
             c => out.push(c),
         }
@@ -153,7 +157,7 @@ mod tests {
         assert_eq!(escape("\\input{x}"), "\\textbackslash{}input\\{x\\}");
         assert_eq!(escape("$x^2$ ~"), "\\$x\\textasciicircum{}2\\$ \\textasciitilde{}");
         assert_eq!(escape("a\nb"), "a b");
-        assert_eq!(escape("é 猫"), "é [U+732B]");
+        assert_eq!(escape("é 猫"), "é {[}U+732B]");
         assert_eq!(escape("--model"), "-{}-{}model");
     }
 }

@@ -346,7 +346,8 @@ fn reasons(lines: &[Judged<'_>]) -> Vec<Reason> {
     let mut by_reason: BTreeMap<(Standing, &str), Vec<usize>> = BTreeMap::new();
     for judged in lines.iter().filter(|judged| judged.standing != Standing::Verdict) {
         let reason = match judged.standing {
-            Standing::Interrupted => "the trace has no end",
+            Standing::Interrupted if judged.line.trace.is_some() => "the trace has no end",
+            Standing::Interrupted => "the line has neither a label nor an outcome",
             _ => judged.line.reason.as_deref().unwrap_or("(no reason given)"),
         };
         by_reason.entry((judged.standing, reason)).or_default().push(judged.index);

@@ -5,7 +5,7 @@ use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
 use super::scale::{Scale, ScalePoint};
-use super::tables::p_value;
+use super::tables::{p_value, three};
 
 /// A line in a radar: a name, and a value from 0 to 100 on each axis.
 pub(super) struct Series<'a> {
@@ -71,7 +71,7 @@ pub(super) fn radar(title: &str, axes: &[String], series: &[Series<'_>]) -> Opti
             svg,
             "<line class=\"grid\" x1=\"{X:.1}\" y1=\"{Y:.1}\" x2=\"{x:.1}\" y2=\"{y:.1}\"/>"
         );
-        let (x, y) = at(axis, 109.0);
+        let (x, y) = at(axis, if axis == 0 { 112.0 } else { 109.0 });
         let anchor = match x - X {
             side if side.abs() < 20.0 => "middle",
             side if side > 0.0 => "start",
@@ -107,7 +107,7 @@ pub(super) fn radar(title: &str, axes: &[String], series: &[Series<'_>]) -> Opti
             svg,
             "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\">{ring}</text>",
             x + 3.0,
-            y - 2.0
+            y + 9.0
         );
     }
     svg.push_str("</svg>");
@@ -274,7 +274,7 @@ pub(super) fn window(scale: &Scale, area: Extent) -> String {
     }
     let _ = write!(svg, "<path class=\"line ink\" d=\"{path}\"/>");
     let association = match (scale.area.r, &scale.area.undefined) {
-        (Some(r), _) => format!("r = {r:.3}, {}", p_value(scale.area.p)),
+        (Some(r), _) => format!("r = {}, {}", three(r), p_value(scale.area.p)),
         (None, why) => format!("no r: {}", why.as_deref().unwrap_or("undefined")),
     };
     let _ = write!(

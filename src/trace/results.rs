@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use deeplook_tools::scene::{EDITED, ORIGINAL};
 use deeplook_tools::{PixelBox, Size};
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 use super::events::{Event, Observed, ToolAnswer, What};
 use super::manifest::{CaseRecord, Manifest};
@@ -50,8 +52,8 @@ pub struct ResultLine {
     /// verdict if it has a label.
     #[serde(default)]
     pub outcome: Option<OutcomeName>,
-    /// The label of a verdict.
-    #[serde(default)]
+    /// The label of a verdict. Judgements from elsewhere may have its rank instead, from 1 for the worst.
+    #[serde(default, deserialize_with = "label")]
     pub label: Option<String>,
     /// What the label is worth, 0 to 100.
     #[serde(default)]
@@ -90,6 +92,15 @@ pub struct ResultLine {
     /// The digest of the trace.
     #[serde(default)]
     pub digest: Option<Hash>,
+}
+
+fn label<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
+    match Option::<Value>::deserialize(deserializer)? {
+        None => Ok(None),
+        Some(Value::String(name)) => Ok(Some(name)),
+        Some(Value::Number(rank)) => Ok(Some(rank.to_string())),
+        Some(other) => Err(D::Error::custom(format!("`label` is a name or a number, not {other}"))),
+    }
 }
 
 /// The name of an [`Outcome`].
@@ -277,7 +288,7 @@ fn smallest_target(case: &CaseRecord) -> Option<[f64; 2]> {
 /// Whether a look shows at least half of a target: a box that was found, or a place that was cut out.
 fn shows_target(look: &Observed, case: &CaseRecord) -> bool {
     let ToolAnswer::Saw { data, pictures, .. } = &look.answer else { return false };
-    let found = |value: &serde_json::Value| serde_json::from_value(value["bbox"].clone()).ok();
+    let found = |value: &Value| serde_json::from_value(value["bbox"].clone()).ok();
     let places: Vec<PixelBox> = match data["boxes"].as_array() {
         Some(boxes) => boxes.iter().filter_map(found).collect(),
         None => {

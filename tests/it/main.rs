@@ -6,4 +6,5 @@ mod command;
 mod faults;
 mod judging;
 mod models;
+mod report;
 mod wire;

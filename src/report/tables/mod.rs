@@ -8,7 +8,7 @@ use super::model::{Group, Report};
 use super::scale::WINDOW;
 
 use self::scores::score_cell;
-pub(super) use self::scores::{every_score, p_value};
+pub(super) use self::scores::{every_score, p_value, three};
 
 /// A part of the report.
 #[derive(Debug, Clone, Default)]
@@ -40,6 +40,8 @@ pub(super) struct Table {
     pub rows: Vec<Vec<Cell>>,
     /// How many columns at the left hold names.
     pub names: usize,
+    /// How many rows at the bottom sum up the others.
+    pub totals: usize,
     /// How much of its cells is shown where there is little room.
     pub room: Room,
 }
@@ -62,6 +64,13 @@ pub(super) struct Cell {
     pub small: Vec<String>,
     /// Which list of cases it comes from.
     pub cases: Option<String>,
+}
+
+impl Table {
+    /// Whether the row sums up others.
+    pub(super) fn is_total(&self, row: usize) -> bool {
+        row + self.totals >= self.rows.len()
+    }
 }
 
 impl Cell {
@@ -173,6 +182,7 @@ pub(super) fn side_by_side(report: &Report) -> Option<Table> {
         rows,
         names: 2,
         room: Room::Intervals,
+        ..Table::default()
     })
 }
 

@@ -84,6 +84,7 @@ pub(super) fn by_type(group: &Group, g: usize) -> Vec<Table> {
             head: head.clone(),
             rows,
             names: 1,
+            totals: 2,
             room: Room::Numbers,
         });
     }
@@ -105,6 +106,7 @@ pub(super) fn by_type(group: &Group, g: usize) -> Vec<Table> {
             head,
             rows,
             names: 1,
+            totals: 1,
             room: Room::Numbers,
         });
     }
@@ -209,10 +211,10 @@ pub(super) fn scale(group: &Group, g: usize) -> Table {
         let e = group.editors.iter().position(|editor| editor.editor == one.editor).unwrap_or(0);
         let c = group.criteria.iter().position(|known| known.id == one.criterion).unwrap_or(0);
         let association = |a: &Association| match (a.r, &a.undefined) {
-            (Some(r), _) => Cell::new(format!("{r:.3}")).small(p_value(a.p)),
+            (Some(r), _) => Cell::new(three(r)).small(p_value(a.p)),
             (None, why) => Cell::new(NONE).small(why.clone().unwrap_or_default()),
         };
-        let window = one.window.r.map_or(NONE.to_owned(), |r| format!("{r:.3}"));
+        let window = one.window.r.map_or(NONE.to_owned(), three);
         let cells = [
             Cell::new(&one.editor),
             Cell::new(one.criterion.to_uppercase()),
@@ -227,7 +229,8 @@ pub(super) fn scale(group: &Group, g: usize) -> Table {
         };
         cells.into_iter().enumerate().map(link).collect()
     };
-    let head = ["Editor", "Criterion", "Cases", "log width", "log height", "log area", "Window"];
+    let head =
+        ["Editor", "Criterion", "Cases", "log width", "log height", "log area", "window of 10"];
     Table {
         head: head.map(str::to_owned).to_vec(),
         rows: group.scale.iter().map(row).collect(),
@@ -242,4 +245,10 @@ pub(in super::super) fn p_value(p: Option<f64>) -> String {
         Some(p) if p < 0.001 => "p < 0.001".to_owned(),
         Some(p) => format!("p = {p:.3}"),
     }
+}
+
+/// Three decimals, and no minus before a zero.
+pub(in super::super) fn three(value: f64) -> String {
+    let text = format!("{value:.3}");
+    if text == "-0.000" { "0.000".to_owned() } else { text }
 }
