@@ -1,6 +1,8 @@
 use std::path::PathBuf;
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
+
+use crate::dataset::MatchBy;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatasetCommand {
@@ -21,4 +23,56 @@ The folder gets cases.jsonl, labels.jsonl, and the pictures. Same seed, same byt
         #[arg(long, value_name = "S", default_value_t = 1)]
         seed: u64,
     },
+    /// Read a data set and all its pictures, and tell everything that is wrong with it.
+    #[command(after_help = "\
+Examples:
+  deeplook dataset check scenes/
+  deeplook dataset check my-cases.csv --edits outputs/
+  deeplook dataset check DLEBench/ --edits outputs/ --map boxes=bbox:xywh
+
+An error means that a case cannot be judged; a warning, that it may not be what you meant.
+Exit code 0: no errors; 1: errors (with --strict also warnings); 2: it cannot be read at all.")]
+    Check {
+        #[command(flatten)]
+        data: DataSetArgs,
+        /// Take warnings as seriously as errors.
+        #[arg(long)]
+        strict: bool,
+        /// Print one JSON object on stdout.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a data set consists of: types, targets and their sizes, pictures, editors.
+    #[command(after_help = "\
+Examples:
+  deeplook dataset stats scenes/
+  deeplook dataset stats DLEBench/ --edits outputs/ --out stats.html")]
+    Stats {
+        #[command(flatten)]
+        data: DataSetArgs,
+        /// Also draw it, into an .svg or .html file.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Print one JSON object on stdout.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Which data set, and how it is to be read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataSetArgs {
+    /// A file of cases (.jsonl or .csv), or the folder that holds one.
+    pub dataset: PathBuf,
+    /// The outputs of one editor, or a folder of such folders, named by id or by source picture; they
+    /// replace what the data set names itself.
+    #[arg(long, value_name = "DIR")]
+    pub edits: Option<PathBuf>,
+    /// By what the outputs are named [default: either, where only one fits].
+    #[arg(long = "match", value_name = "BY", requires = "edits")]
+    pub match_by: Option<MatchBy>,
+    /// What a field is called in this data set, e.g. instruction=text or boxes=bbox:xywh, or a TOML
+    /// file of such lines; can be given several times.
+    #[arg(long, value_name = "FIELD=NAME|FILE")]
+    pub map: Vec<String>,
 }

@@ -12,7 +12,7 @@ mod trace;
 
 use clap::{Parser, Subcommand};
 
-pub(crate) use self::dataset::DatasetCommand;
+pub(crate) use self::dataset::{DataSetArgs, DatasetCommand};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;

@@ -5,7 +5,7 @@ use std::str::FromStr;
 use deeplook_tools::{PixelBox, Size};
 use serde_json::{Map, Value};
 
-use super::problem::shown;
+use super::problem::{shown, shown_json};
 
 /// What four bare numbers mean.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +80,7 @@ pub(super) fn read(value: &Value) -> Result<Vec<Written>, String> {
 }
 
 fn expected(value: &Value) -> String {
-    format!("{} is no box; write [[x1, y1, x2, y2], …]", shown(&value.to_string()))
+    format!("{} is no box; write [[x1, y1, x2, y2], …]", shown_json(value))
 }
 
 fn read_text(text: &str) -> Result<Vec<Written>, String> {

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::boxes::{self, BoxForm, Written};
 use super::draw;
 use super::fields::{Field, Names};
-use super::problem::{DataSetError, Problems, Severity, shown};
+use super::problem::{DataSetError, Problems, Severity, shown, shown_json};
 use super::root::{PathProblem, Root};
 use super::rows::Row;
 use super::{Case, PictureFile};
@@ -183,7 +183,7 @@ impl<'a> Reader<'a> {
 
     fn no_text(&self, field: Field, row: &Row) -> String {
         let value = self.names.get(field, &row.fields).cloned().unwrap_or_default();
-        format!("{} is {}, not a text", self.quoted(field), shown(&value.to_string()))
+        format!("{} is {}, not a text", self.quoted(field), shown_json(&value))
     }
 
     /// The id that a row gives itself; numbers count as texts.

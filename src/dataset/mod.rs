@@ -25,12 +25,15 @@
 mod boxes;
 pub mod case_file;
 mod cases;
+pub(crate) mod chart;
+mod check;
 pub mod draw;
 mod edits;
 mod fields;
 mod problem;
 mod root;
 mod rows;
+pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
 
@@ -43,8 +46,9 @@ use deeplook_tools::PixelBox;
 pub use self::boxes::BoxForm;
 pub use self::edits::{EditorFiles, MatchBy};
 pub use self::fields::{Field, Mapping};
-pub(crate) use self::problem::shown;
 pub use self::problem::{DataSetError, Problem, Problems, Severity};
+pub(crate) use self::problem::{on_terminal, shown};
+pub use self::stats::{Bin, Histogram, Stats, TypeStats};
 use crate::case::{EditCase, InputPicture};
 
 /// How to open a data set.

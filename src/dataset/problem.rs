@@ -101,6 +101,23 @@ pub(crate) fn shown(text: &str) -> String {
     format!("{:?}", cut(text, 80))
 }
 
+/// Untrusted JSON in a message: as it was written, but harmless and not endless.
+pub(super) fn shown_json(value: &serde_json::Value) -> String {
+    let text = cut(&value.to_string(), 80);
+    let harmless = |c: char| match c {
+        '"' | '\'' => c.to_string(),
+        other => other.escape_debug().to_string(),
+    };
+    text.chars().map(harmless).collect()
+}
+
+/// An untrusted name for a terminal: as it is, or quoted where that would not be harmless.
+pub(crate) fn on_terminal(name: &str) -> String {
+    let quoted = shown(name);
+    let bare = &quoted[1..quoted.len() - 1];
+    if bare == name { name.to_owned() } else { quoted }
+}
+
 /// Several names in a message.
 pub(super) fn listed<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     const MOST: usize = 12;

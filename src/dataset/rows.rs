@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::problem::{DataSetError, Problems, shown};
+use super::problem::{DataSetError, Problems, shown, shown_json};
 
 /// One record of a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,8 @@ pub(super) struct Rows {
 
 /// A longer line is a mistake, such as a picture inside the JSON.
 const LONGEST_LINE: usize = 16 << 20;
+/// A table is read at once.
+const LARGEST_TABLE: u64 = 256 << 20;
 
 /// The kinds of files that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +68,7 @@ pub(super) fn read(path: &Path, problems: &mut Problems) -> Result<Rows, DataSet
     }
     let rows = match kind {
         Kind::JsonLines => read_json_lines(&mut file, problems).map_err(fail)?,
-        Kind::Csv => read_csv(file, problems).map_err(|what| not_cases(&what))?,
+        Kind::Csv => read_csv(&mut file, problems).map_err(|what| not_cases(&what))?,
     };
     if rows.records == 0 {
         return Err(DataSetError::Empty { path: path.to_owned() });
@@ -152,10 +154,9 @@ fn parse_line(line: &[u8]) -> Result<Option<Map<String, Value>>, String> {
     }
     match serde_json::from_str(text) {
         Ok(Value::Object(fields)) => Ok(Some(fields)),
-        Ok(other) => Err(format!(
-            "it holds {}, not a JSON object such as {{\"id\": …}}",
-            shown(&other.to_string())
-        )),
+        Ok(other) => {
+            Err(format!("it holds {}, not a JSON object such as {{\"id\": …}}", shown_json(&other)))
+        }
         Err(error) => {
             let what = error.to_string();
             // The parser saw one line and counts it as line 1.
@@ -177,10 +178,17 @@ fn utf8(bytes: &[u8]) -> Result<&str, String> {
 }
 
 /// Reads a table; every cell becomes a text. The error says why it is no table.
-fn read_csv(mut file: BufReader<File>, problems: &mut Problems) -> Result<Rows, String> {
-    let delimiter = delimiter_of(file.fill_buf().map_err(|error| error.to_string())?);
-    let mut reader =
-        csv::ReaderBuilder::new().delimiter(delimiter).flexible(true).from_reader(file.by_ref());
+fn read_csv(file: &mut impl BufRead, problems: &mut Problems) -> Result<Rows, String> {
+    let mut bytes = Vec::new();
+    file.take(LARGEST_TABLE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
+    if bytes.len() as u64 > LARGEST_TABLE {
+        let most = LARGEST_TABLE >> 20;
+        return Err(format!("a table of more than {most} MiB is not read; write JSON lines"));
+    }
+    let mut reader = csv::ReaderBuilder::new()
+        .delimiter(delimiter_of(&bytes))
+        .flexible(true)
+        .from_reader(bytes.as_slice());
     let header = reader.byte_headers().map_err(|error| error.to_string())?.clone();
     let mut names = Vec::new();
     for name in &header {
@@ -193,7 +201,7 @@ fn read_csv(mut file: BufReader<File>, problems: &mut Problems) -> Result<Rows, 
     let mut all = Rows::default();
     let mut record = csv::ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(|error| error.to_string())? {
-        let line = record.position().map_or(0, |position| position.line() as usize);
+        let line = record.position().map_or(0, |position| line_of(position, &bytes));
         if record.iter().all(|cell| cell.trim_ascii().is_empty()) {
             continue;
         }
@@ -204,6 +212,14 @@ fn read_csv(mut file: BufReader<File>, problems: &mut Problems) -> Result<Rows, 
         all.records += 1;
     }
     Ok(all)
+}
+
+/// The line on which a record starts. The reader names the one after the record before, which may be
+/// blank.
+fn line_of(position: &csv::Position, bytes: &[u8]) -> usize {
+    let rest = bytes.get(position.byte() as usize..).unwrap_or_default();
+    let blank = rest.iter().take_while(|byte| matches!(byte, b'\r' | b'\n'));
+    position.line() as usize + blank.filter(|byte| **byte == b'\n').count()
 }
 
 fn row_of(names: &[String], record: &csv::ByteRecord) -> Result<Map<String, Value>, String> {

@@ -54,6 +54,19 @@ pub enum Targets {
 /// A smaller box, in pixels, is a mistake.
 const SMALLEST_BOX: f64 = 4.0;
 
+/// Why a target's box cannot be shown in a picture of `size`, if so.
+pub(crate) fn box_problem(area: &PixelBox, size: deeplook_tools::Size) -> Option<&'static str> {
+    if area.is_empty() {
+        Some("it is empty: x2 must be more than x1, and y2 more than y1")
+    } else if area.area() < SMALLEST_BOX {
+        Some("it covers less than 4 pixels, too few to show anything")
+    } else if area.clipped(size) != *area {
+        Some("it is not inside")
+    } else {
+        None
+    }
+}
+
 /// The type of instruction for which a crop around one target cannot show the answer.
 const COUNTING: &str = "Change Count";
 
@@ -69,16 +82,9 @@ pub fn briefs(
     }
     let size = case.source.picture().size();
     for (index, area) in case.boxes.iter().enumerate() {
-        let problem = if area.is_empty() {
-            "it is empty: x2 must be more than x1, and y2 more than y1"
-        } else if area.area() < SMALLEST_BOX {
-            "it covers less than 4 pixels, too few to show anything"
-        } else if area.clipped(size) != *area {
-            "it is not inside"
-        } else {
-            continue;
-        };
-        return Err(ProtocolError::BadBox { number: index + 1, area: *area, size, problem });
+        if let Some(problem) = box_problem(area, size) {
+            return Err(ProtocolError::BadBox { number: index + 1, area: *area, size, problem });
+        }
     }
     let crops = kinds.iter().any(|kind| kind.treatment() == Treatment::Crop);
     let counting = crops && targets == Targets::Sensible && case.kind.as_deref() == Some(COUNTING);
