@@ -9,6 +9,8 @@ use deeplook_tools::scene::cut;
 pub(crate) struct Chart {
     pub(crate) title: String,
     pub(crate) bars: Vec<Bar>,
+    /// A table on the terminal says the same.
+    pub(crate) in_table: bool,
 }
 
 /// A name and how often it occurs.
@@ -120,7 +122,7 @@ mod tests {
     fn untrusted_names_are_harmless_and_everything_is_seen() {
         let bars = [("<script>\u{1b}[31m", 1), ("many", 1000), ("none", 0)]
             .map(|(name, count)| Bar { name: name.to_owned(), count });
-        let chart = Chart { title: "a & b".to_owned(), bars: bars.into() };
+        let chart = Chart { title: "a & b".to_owned(), bars: bars.into(), in_table: false };
         let page = html("x", std::slice::from_ref(&chart));
         assert!(!page.contains("<script>") && !page.contains('\u{1b}'), "{page}");
         assert!(page.contains("a &amp; b") && page.contains(">1000<"), "{page}");

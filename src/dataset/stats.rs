@@ -117,7 +117,11 @@ impl Histogram {
             }
             _ => String::new(),
         };
-        Chart { title: format!("{title}{range}"), bars: self.bins.iter().map(bar).collect() }
+        Chart {
+            title: format!("{title}{range}"),
+            bars: self.bins.iter().map(bar).collect(),
+            in_table: false,
+        }
     }
 }
 
@@ -197,8 +201,12 @@ impl Stats {
             .iter()
             .map(|(number, count)| Bar { name: number.to_string(), count: *count });
         let mut charts = vec![
-            Chart { title: "cases by type".to_owned(), bars: types.collect() },
-            Chart { title: "cases by number of targets".to_owned(), bars: targets.collect() },
+            Chart { title: "cases by type".to_owned(), bars: types.collect(), in_table: true },
+            Chart {
+                title: "cases by number of targets".to_owned(),
+                bars: targets.collect(),
+                in_table: false,
+            },
             self.areas.chart("targets by area in % of the picture", "%"),
             self.sides.chart("targets by shorter side in pixels", "px"),
             self.pictures.chart("source pictures by longer side in pixels", "px"),
@@ -207,6 +215,7 @@ impl Stats {
         charts.push(Chart {
             title: "pictures found by editor".to_owned(),
             bars: self.editors.iter().map(found).collect(),
+            in_table: true,
         });
         charts.retain(|chart| !chart.bars.is_empty());
         charts

@@ -14,18 +14,15 @@ use crate::dataset::{Stats, on_terminal};
 use crate::files;
 
 pub(super) fn run(args: &DataSetArgs, out: Option<&Path>, json: bool) -> anyhow::Result<ExitCode> {
-    let draw: Option<(&Path, fn(&str, &[Chart]) -> String)> = match out {
-        None => None,
-        Some(path) => match path.extension().and_then(|extension| extension.to_str()) {
-            Some("svg") => Some((path, chart::svg)),
-            Some("html") => Some((path, chart::html)),
-            _ => bail!("{} must end in .svg or .html, which says what to draw", path.display()),
-        },
+    let draw: fn(&str, &[Chart]) -> String = match out.map(extension) {
+        None | Some("svg") => chart::svg,
+        Some("html") => chart::html,
+        Some(_) => bail!("--out must end in .svg or .html, which says what to draw"),
     };
     let set = open(args)?;
     let stats = Stats::of(&set);
     let charts = stats.charts();
-    if let Some((path, draw)) = draw {
+    if let Some(path) = out {
         let name = set.file.parent().and_then(Path::file_name).unwrap_or(set.file.as_os_str());
         let title = format!("{}: {}", name.to_string_lossy(), counted(stats.cases, "case"));
         files::write_atomically(path, draw(&title, &charts).as_bytes())?;
@@ -36,11 +33,7 @@ pub(super) fn run(args: &DataSetArgs, out: Option<&Path>, json: bool) -> anyhow:
     }
     let mut text = overview(&set);
     text.push_str(&types(&stats));
-    // The types stand in the table already, the editors in the overview.
-    for chart in charts
-        .iter()
-        .filter(|chart| !chart.title.contains(" by type") && !chart.title.contains(" by editor"))
-    {
+    for chart in charts.iter().filter(|chart| !chart.in_table) {
         text.push_str(&format!("\n{}", chart.text()));
     }
     if stats.unmeasured > 0 {
@@ -60,6 +53,10 @@ pub(super) fn run(args: &DataSetArgs, out: Option<&Path>, json: bool) -> anyhow:
     }
     anstream::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+fn extension(path: &Path) -> &str {
+    path.extension().and_then(|extension| extension.to_str()).unwrap_or_default()
 }
 
 fn types(stats: &Stats) -> String {
