@@ -69,6 +69,7 @@ pub mod stats;
 pub mod trace;
 mod transcript;
 pub mod verdict;
+mod view;
 
 pub use case::EditCase;
 #[doc(hidden)]

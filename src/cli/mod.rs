@@ -9,6 +9,7 @@ mod report;
 mod replay;
 mod tool;
 mod trace;
+mod view;
 
 use clap::{Parser, Subcommand};
 
@@ -21,6 +22,7 @@ pub(crate) use self::report::ReportArgs;
 pub(crate) use self::replay::{Looks, ReplayArgs};
 pub(crate) use self::tool::ToolArgs;
 pub(crate) use self::trace::{ExportedPictures, TraceCommand};
+pub(crate) use self::view::ViewArgs;
 
 /// Judges image edits closely: zooms, compares, and records why.
 #[derive(Debug, Parser)]
@@ -42,6 +44,8 @@ pub(crate) enum Command {
     /// Show, pack and export saved traces.
     #[command(subcommand)]
     Trace(TraceCommand),
+    /// Look at judgements in the browser: pictures, reasoning, evidence.
+    View(ViewArgs),
     /// Use one of the judge's tools on pictures of your own.
     Tool(ToolArgs),
     /// See, fetch and check the model files that some tools need.

@@ -9,6 +9,7 @@ mod report;
 mod replay;
 mod tool;
 mod trace;
+mod view;
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -39,6 +40,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Judge(args) => judge::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Trace(command) => trace::run(&command),
+        Command::View(args) => view::run(&args),
         Command::Tool(args) => tool::run(&args),
         Command::Models(command) => models::run(&command),
         Command::Dataset(command) => dataset::run(&command),

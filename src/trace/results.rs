@@ -31,6 +31,9 @@ pub struct ResultLine {
     /// Who edited.
     #[serde(default)]
     pub editor: Option<String>,
+    /// What the editor was told.
+    #[serde(default)]
+    pub instruction: Option<String>,
     /// The type of the instruction.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
@@ -155,6 +158,7 @@ impl ResultLine {
         Self {
             case: case.id.clone(),
             editor: case.editor.clone(),
+            instruction: Some(case.instruction.clone()),
             kind: case.kind.clone(),
             criterion: manifest.criterion.clone(),
             mode: Some(manifest.mode),

@@ -8,4 +8,5 @@ mod faults;
 mod judging;
 mod models;
 mod report;
+mod view;
 mod wire;
