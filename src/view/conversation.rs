@@ -126,14 +126,13 @@ pub(super) struct PictureView {
 }
 
 impl OutcomeView {
+    /// Something that is no outcome.
+    pub(super) fn named(name: &str) -> Self {
+        Self { text: name.to_owned(), style: "no-level".to_owned(), ..Self::default() }
+    }
+
     pub(super) fn of(outcome: Option<&Outcome>) -> Self {
-        let Some(outcome) = outcome else {
-            return Self {
-                text: "interrupted".to_owned(),
-                style: "no-level".to_owned(),
-                ..Self::default()
-            };
-        };
+        let Some(outcome) = outcome else { return Self::named("interrupted") };
         Self {
             text: visible(outcome.label().unwrap_or(outcome.name())),
             style: outcome

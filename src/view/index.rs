@@ -17,6 +17,7 @@ use crate::trace::{Bundle, FoundRun, OutcomeName, ResultLine, TraceError, find};
 pub(crate) struct Index {
     /// What was asked for, for the title.
     pub(super) title: String,
+    root: PathBuf,
     pub(super) entries: Vec<Entry>,
     pub(super) pictures: Pictures,
     by_case: BTreeMap<String, Vec<usize>>,
@@ -81,7 +82,7 @@ impl Index {
             let left: Vec<Entry> = left
                 .into_par_iter()
                 .map(|bundle| {
-                    let entry = entry_of(bundle);
+                    let entry = entry_of(&root, bundle);
                     progress();
                     entry
                 })
@@ -102,7 +103,8 @@ impl Index {
         }
         mark_differences(&mut entries);
         let title = root.file_name().unwrap_or_default().to_string_lossy();
-        Ok(Self { title: visible(&title), entries, pictures, by_case })
+        let title = visible(&title);
+        Ok(Self { title, root, entries, pictures, by_case })
     }
 
     /// How many there are.
@@ -110,11 +112,22 @@ impl Index {
         self.entries.len()
     }
 
+    /// An error in words for a page.
+    pub(super) fn told(&self, error: &TraceError) -> String {
+        visible(&below(&self.root, error))
+    }
+
     /// The judgements of the same case.
     pub(super) fn siblings(&self, n: usize) -> impl Iterator<Item = &Row> {
         let numbers = self.entries.get(n).and_then(|entry| self.by_case.get(&entry.row.case));
         numbers.into_iter().flatten().map(|&n| &self.entries[n].row)
     }
+}
+
+/// An error with paths as seen from `root`: where it lies on this machine is nobody's business.
+fn below(root: &Path, error: &TraceError) -> String {
+    let root = format!("{}{}", root.display(), std::path::MAIN_SEPARATOR);
+    error.to_string().replace(&root, "")
 }
 
 /// The order of the list before anybody sorts it: what belongs together stands together.
@@ -190,7 +203,7 @@ fn inside(run: &Path, trace: &str) -> Result<PathBuf, String> {
     }
 }
 
-fn entry_of(bundle: PathBuf) -> Entry {
+fn entry_of(root: &Path, bundle: PathBuf) -> Entry {
     match Bundle::read(&bundle) {
         Ok(read) => {
             let line = ResultLine::of(&read.manifest, &read.events, "", &read.digest);
@@ -198,7 +211,7 @@ fn entry_of(bundle: PathBuf) -> Entry {
         }
         Err(error) => {
             let name = bundle.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Entry::unreadable(&name, Some(bundle), &error.to_string())
+            Entry::unreadable(&name, Some(bundle), &below(root, &error))
         }
     }
 }

@@ -19,7 +19,7 @@ use super::text::{honest_json, visible};
 use crate::answer::AnswerForm;
 use crate::hash::Hash;
 use crate::prompt::{Files, Pack};
-use crate::trace::{Bundle, FORMAT, FileRecord, Manifest, reduce};
+use crate::trace::{Bundle, Event, FORMAT, FileRecord, Manifest, reduce};
 use crate::transcript::{cost_text, usage_text};
 
 /// The most siblings that a page names, and the most bytes of a raw file on it.
@@ -132,7 +132,7 @@ impl Pages {
         let mut notices = Vec::new();
         let judged =
             match &entry.bundle {
-                Some(folder) => self.judged(entry, folder, pictures, &mut notices),
+                Some(folder) => self.judged(index, entry, folder, pictures, &mut notices),
                 None => {
                     notices.push(match row.outcome {
                     "unreadable" => row.reason.clone(),
@@ -164,6 +164,7 @@ impl Pages {
 
     fn judged(
         &self,
+        index: &Index,
         entry: &Entry,
         folder: &Path,
         pictures: &dyn PictureNames,
@@ -172,15 +173,15 @@ impl Pages {
         let bundle = match Bundle::read(folder) {
             Ok(bundle) => bundle,
             Err(error) => {
-                notices.push(visible(&error.to_string()));
-                without_events(folder)?
+                notices.push(index.told(&error));
+                return manifest_only(folder, pictures);
             }
         };
         let manifest = &bundle.manifest;
         let judgement = reduce(manifest, &bundle.events);
         let criterion = self.criterion(&bundle);
         notices.extend(criterion.problem.clone());
-        if !bundle.complete && !bundle.events.is_empty() {
+        if !bundle.complete {
             notices.push(
                 "This judgement was interrupted: the trace ends before its end, and there is no outcome."
                     .to_owned(),
@@ -203,7 +204,8 @@ impl Pages {
             }
         }
         let conversation = Conversation { pictures, form: &criterion.form };
-        let mut facts = facts(&bundle);
+        let mut facts = facts(manifest);
+        facts.extend(times(&bundle.events));
         facts.push(("Tokens", usage_text(judgement.usage)));
         facts.push(("Cost", cost_text(judgement.cost)));
         facts.push(("Turns", judgement.turns.to_string()));
@@ -257,22 +259,21 @@ impl Pages {
     }
 }
 
-/// A bundle of which only the manifest can be read.
-fn without_events(folder: &Path) -> Option<Bundle> {
+/// What can be told of a bundle of which only the manifest can be read.
+fn manifest_only(folder: &Path, pictures: &dyn PictureNames) -> Option<JudgedView> {
     let text = fs::read(folder.join("manifest.json")).ok()?;
     let manifest: Manifest = serde_json::from_slice(&text).ok()?;
-    (manifest.format.major == FORMAT.major).then(|| Bundle {
-        folder: folder.to_owned(),
-        manifest,
-        events: Vec::new(),
-        complete: false,
-        digest: Hash::of(&text),
+    (manifest.format.major == FORMAT.major).then(|| JudgedView {
+        criterion: visible(&manifest.criterion),
+        outcome: OutcomeView::named("unreadable"),
+        pictures: stage(pictures, &manifest),
+        facts: facts(&manifest),
+        parts: Vec::new(),
     })
 }
 
 /// What stands beside the pictures.
-fn facts(bundle: &Bundle) -> Vec<(&'static str, String)> {
-    let manifest = &bundle.manifest;
+fn facts(manifest: &Manifest) -> Vec<(&'static str, String)> {
     let (case, model, pack) = (&manifest.case, &manifest.model, &manifest.pack);
     let mut facts = Vec::new();
     let mut fact = |name, text: Option<String>| {
@@ -293,15 +294,19 @@ fn facts(bundle: &Bundle) -> Vec<(&'static str, String)> {
     let without = manifest.tools.unavailable.iter().map(|(tool, why)| format!("{tool}: {why}"));
     fact("Without", Some(without.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty()));
     fact("Forked from", manifest.parent.as_ref().map(Hash::to_string));
-    if let Some((first, last)) = bundle.events.first().zip(bundle.events.last()) {
-        let begun = UNIX_EPOCH.checked_add(Duration::from_millis(first.at));
-        // A year beyond 9999 cannot be written.
-        let begun = begun.filter(|_| first.at < 253_402_300_800_000);
-        fact("Begun", begun.map(|at| humantime::format_rfc3339_seconds(at).to_string()));
-        fact("Time", Some(seconds(last.at.saturating_sub(first.at))));
-    }
     fact("deeplook", Some(manifest.deeplook.clone()));
     facts
+}
+
+/// When it began and how long it took.
+fn times(events: &[Event]) -> Vec<(&'static str, String)> {
+    let Some((first, last)) = events.first().zip(events.last()) else { return Vec::new() };
+    let took = ("Time", seconds(last.at.saturating_sub(first.at)));
+    // A year beyond 9999 cannot be written.
+    let writable = first.at < 253_402_300_800_000;
+    let begun = UNIX_EPOCH.checked_add(Duration::from_millis(first.at)).filter(|_| writable);
+    let begun = begun.map(|at| ("Begun", humantime::format_rfc3339_seconds(at).to_string()));
+    begun.into_iter().chain([took]).collect()
 }
 
 /// The pictures of the case; boxes are in pixels of the source and lie over pictures of its size.

@@ -123,7 +123,8 @@ fn the_pages_on_disk_are_whole_and_carry_their_policy() {
     let pages = folder.path().join("pages");
     for page in ["index.html", "case/0.html", "case/1.html"] {
         let page = fs::read_to_string(pages.join(page)).unwrap();
-        let policy = "http-equiv=\"Content-Security-Policy\" content=\"default-src &#x27;none&#x27;";
+        let policy =
+            "http-equiv=\"Content-Security-Policy\" content=\"default-src &#x27;none&#x27;";
         assert!(page.contains(policy));
         assert!(!page.contains("http://") && !page.contains("https://"));
         for (before, _) in page.match_indices("../blobs/") {

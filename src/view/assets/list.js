@@ -79,7 +79,7 @@
     const what = matched === total ? `${number.format(total)} judgements` : `${number.format(matched)} of ${number.format(total)} judgements`;
     $('summary').textContent = `${what}: ${[`${number.format(verdicts)} verdicts`, ...others].join(', ')}`;
     $('tally').replaceChildren(...steps.filter(([step]) => tally[step]).map(([step, name]) => {
-      const part = element('span', { class: `step ${/^\d$/.test(step) ? `level-${step}` : 'no-level'}`, title: `${name}: ${tally[step]}` });
+      const part = element('span', { class: `share ${/^\d$/.test(step) ? `level-${step}` : 'no-level'}`, title: `${name}: ${tally[step]}` });
       part.style.flexGrow = tally[step];
       return part;
     }));
@@ -144,7 +144,7 @@
   }
 
   function cell(row, column) {
-    const attributes = { class: [column.id, column.numeric ? 'numeric' : ''].join(' ').trim(), 'data-name': column.name };
+    const attributes = { class: [`of-${column.id}`, column.numeric ? 'numeric' : ''].join(' ').trim(), 'data-name': column.name };
     switch (column.id) {
       case 'case':
         return element('td', attributes,

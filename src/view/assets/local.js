@@ -3,6 +3,7 @@
 
 (() => {
   const rows = [];
+  const searched = new Map();
   const filters = ['run', 'criterion', 'label', 'outcome', 'type', 'editor', 'model', 'mode', 'differ'];
   const words = text => text.toLowerCase().split(/\s+/).filter(word => word);
   const passes = (row, filter, asked) => !asked || (filter === 'differ' && asked === 'any' ? row.differ !== '' : row[filter] === asked);
@@ -22,7 +23,7 @@
       });
     }
     for (const row of rows) {
-      row.searched = [row.case, row.instruction, row.editor, row.label, row.model, row.reason].join('\n').toLowerCase();
+      searched.set(row, [row.case, row.instruction, row.editor, row.label, row.model, row.reason].join('\n').toLowerCase());
     }
   })();
   // Whoever asks hears of a failure; until then it is nobody's.
@@ -63,7 +64,7 @@
     const tally = {};
     let matched = [];
     for (const row of rows) {
-      const found = asked.every(word => row.searched.includes(word));
+      const found = asked.every(word => searched.get(row).includes(word));
       const failed = filters.filter(filter => !passes(row, filter, params[filter]));
       for (const filter of filters) {
         if (row[filter] === '') continue;

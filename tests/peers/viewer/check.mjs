@@ -89,11 +89,13 @@ async function clickThrough(context, base, name) {
   await page.waitForFunction(() => document.querySelectorAll('#rows tr').length === 14);
   await page.keyboard.press('Escape');
   await page.keyboard.press('/');
-  await page.keyboard.type('remove');
+  await page.keyboard.type('orange');
   await page.waitForFunction(() => document.querySelectorAll('#rows tr').length < 14);
   const few = await rows(page).count();
   assert.ok(few > 0);
-  for (const text of await page.locator('#rows .case .instruction').allTextContents()) assert.match(text, /remove/i);
+  const instructions = await page.locator('#rows .of-case .instruction').allTextContents();
+  assert.equal(instructions.length, few);
+  for (const text of instructions) assert.match(text, /orange/i);
   await page.keyboard.press('Escape');
 
   await page.keyboard.press('j');
@@ -202,7 +204,7 @@ async function hostile(context, base, name) {
   for (let n = 0; n < count; n++) {
     await page.goto(`${base}case/${n}.html`);
     await page.waitForLoadState('networkidle');
-    for (const summary of await page.locator('summary:visible').all()) await summary.click();
+    await page.evaluate(() => { for (const details of document.querySelectorAll('details')) details.open = true; });
     // Everything that can be pointed at is pointed at.
     for (const image of await page.locator('img').all()) await image.hover({ timeout: 500, force: true }).catch(() => {});
     seen += await page.locator('body').textContent();
@@ -252,15 +254,11 @@ async function sameAnswers(context, served, exported) {
   assert.equal(await rows(local).count(), 100);
   const questions = [
     {}, { limit: '500', offset: '1900' }, { criterion: 'if', label: 'Over Modification', limit: '3' }, { outcome: 'failed' }, { differ: 'any', model: 'gpt-5.1', sort: 'cost', desc: '1' },
-    { differ: 'judges', sort: 'outcome' }, { q: '00012 seedream' }, { q: 'REMOVE', editor: 'bagel', sort: 'tokens' }, { q: 'nothing has this' }, { type: 'Change Count', around: '7', limit: '0' },
+    { differ: 'judges', sort: 'outcome' }, { q: '00012 seedream' }, { q: 'ORANGE', editor: 'bagel', sort: 'tokens' }, { q: 'nothing has this' }, { type: 'Change Count', around: '7', limit: '0' },
     { around: '1999', sort: 'case', desc: '1' }, { sort: 'seconds', offset: '50', limit: '20' }, { sort: 'type', desc: '1', outcome: 'abstained' }, { desc: '1', limit: '5' }, { model: 'unknown' },
   ];
   for (const question of questions) {
-    const ask = page => page.evaluate(async question => {
-      const answer = await deeplook.query(question);
-      for (const row of answer.rows) delete row.searched;
-      return answer;
-    }, question);
+    const ask = page => page.evaluate(question => deeplook.query(question), question);
     assert.deepEqual(await ask(local), await ask(remote), JSON.stringify(question));
   }
   await Promise.all([remote.close(), local.close()]);
