@@ -59,6 +59,8 @@ struct TurnView {
     looks: Vec<LookView>,
     /// Calls that no event answers: the trace ends here.
     unanswered: Vec<CallView>,
+    /// Why it was the last turn of a part that failed.
+    gave_up: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -160,6 +162,7 @@ impl Conversation<'_> {
                 What::AttemptFailed(failed) => (failed.part, failed.turn),
                 What::Replied(replied) => (replied.part, replied.turn),
                 What::Observed(observed) => (observed.part, observed.turn),
+                What::GaveUp(gave_up) => (gave_up.part, gave_up.turn),
                 What::Decided(_) | What::Finished(_) => continue,
             };
             let view = turns.entry(part).or_default().entry(turn).or_default();
@@ -178,6 +181,7 @@ impl Conversation<'_> {
                     }
                     view.looks.push(self.look(observed));
                 }
+                What::GaveUp(gave_up) => view.gave_up = Some(visible(&gave_up.reason)),
                 What::Decided(_) | What::Finished(_) => {}
             }
         }

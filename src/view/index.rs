@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use serde::Serialize;
 
 use super::pictures::Pictures;
+use super::query::{Codes, Values};
 use super::text::visible;
 use crate::trace::{Bundle, FoundRun, OutcomeName, ResultLine, TraceError, find};
 
@@ -19,6 +20,8 @@ pub(crate) struct Index {
     pub(super) title: String,
     root: PathBuf,
     pub(super) entries: Vec<Entry>,
+    /// What the filters offer.
+    pub(super) values: Values,
     pub(super) pictures: Pictures,
     by_case: BTreeMap<String, Vec<usize>>,
 }
@@ -34,6 +37,10 @@ pub(super) struct Entry {
     pub(super) line: Option<ResultLine>,
     /// What the search looks through, in lower case.
     pub(super) searched: String,
+    /// The place of its case among all cases.
+    pub(super) case_rank: usize,
+    /// What the filters compare.
+    pub(super) codes: Codes,
 }
 
 /// What the list shows of a judgement. All texts are fit for showing.
@@ -95,16 +102,19 @@ impl Index {
             let folders: BTreeSet<&PathBuf> = own.chain([&run.folder]).collect();
             folders.into_iter().for_each(|folder| pictures.add(folder));
         }
-        entries.sort_by(|a, b| order(&a.row).cmp(&order(&b.row)));
+        rank_cases(&mut entries);
+        // What belongs together stands together.
+        entries.sort_by(|a, b| order(a).cmp(&order(b)));
         let mut by_case: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (n, entry) in entries.iter_mut().enumerate() {
             entry.row.n = n;
             by_case.entry(entry.row.case.clone()).or_default().push(n);
         }
         mark_differences(&mut entries);
+        let values = Values::number(&mut entries);
         let title = root.file_name().unwrap_or_default().to_string_lossy();
         let title = visible(&title);
-        Ok(Self { title, root, entries, pictures, by_case })
+        Ok(Self { title, root, entries, values, pictures, by_case })
     }
 
     /// How many there are.
@@ -130,13 +140,26 @@ fn below(root: &Path, error: &TraceError) -> String {
     error.to_string().replace(&root, "")
 }
 
-/// The order of the list before anybody sorts it: what belongs together stands together.
-fn order(row: &Row) -> impl Ord + '_ {
-    (&row.run, natural(&row.case), &row.editor, &row.criterion, &row.mode, &row.model, row.repeat)
+/// The order of the list before anybody sorts it.
+fn order(entry: &Entry) -> impl Ord + '_ {
+    let row = &entry.row;
+    (&row.run, entry.case_rank, &row.editor, &row.criterion, &row.mode, &row.model, row.repeat)
+}
+
+fn rank_cases(entries: &mut [Entry]) {
+    let cases: BTreeSet<&str> = entries.iter().map(|entry| entry.row.case.as_str()).collect();
+    let mut cases: Vec<(Vec<(u128, String)>, String)> =
+        cases.into_iter().map(|case| (natural(case), case.to_owned())).collect();
+    cases.sort();
+    let ranks: BTreeMap<&str, usize> =
+        cases.iter().enumerate().map(|(rank, (_, case))| (case.as_str(), rank)).collect();
+    for entry in entries {
+        entry.case_rank = ranks.get(entry.row.case.as_str()).copied().unwrap_or_default();
+    }
 }
 
 /// Names in the order in which people count: `case 9` before `case 10`.
-pub(super) fn natural(text: &str) -> Vec<(u128, String)> {
+fn natural(text: &str) -> Vec<(u128, String)> {
     let mut pieces = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -245,7 +268,7 @@ impl Entry {
             ..Row::default()
         };
         let searched = searched(&row);
-        Self { row, bundle, line: Some(line), searched }
+        Self { row, bundle, line: Some(line), searched, case_rank: 0, codes: Codes::default() }
     }
 
     fn unreadable(name: &str, bundle: Option<PathBuf>, problem: &str) -> Self {
@@ -256,7 +279,7 @@ impl Entry {
             ..Row::default()
         };
         let searched = searched(&row);
-        Self { row, bundle, line: None, searched }
+        Self { row, bundle, line: None, searched, case_rank: 0, codes: Codes::default() }
     }
 }
 
@@ -290,29 +313,26 @@ pub(super) fn level(score: f64) -> u8 {
 /// Marks verdicts on the same edit by the same criterion that are not the same label: among
 /// repetitions of one judge, else between judges (models, modes, runs).
 fn mark_differences(entries: &mut [Entry]) {
-    let verdicts = |entries: &[Entry]| -> Vec<(usize, Row)> {
-        let verdicts = entries.iter().filter(|entry| entry.row.outcome == "verdict");
-        verdicts.map(|entry| (entry.row.n, entry.row.clone())).collect()
-    };
-    let rows = verdicts(entries);
-    let mut mark = |name: &'static str, key: fn(&Row) -> Vec<&str>| {
-        let mut groups: BTreeMap<Vec<&str>, Vec<(usize, &str)>> = BTreeMap::new();
-        for (n, row) in &rows {
-            groups.entry(key(row)).or_default().push((*n, &row.label));
+    let mut marks = Vec::new();
+    let mut mark = |name: &'static str, key: fn(&Row) -> [&str; 6]| {
+        let mut groups: BTreeMap<[&str; 6], Vec<&Row>> = BTreeMap::new();
+        for entry in entries.iter().filter(|entry| entry.row.outcome == "verdict") {
+            groups.entry(key(&entry.row)).or_default().push(&entry.row);
         }
         for group in groups.values() {
-            if group.iter().any(|(_, label)| *label != group[0].1) {
-                for (n, _) in group {
-                    entries[*n].row.differ = name;
-                }
+            if group.iter().any(|row| row.label != group[0].label) {
+                marks.extend(group.iter().map(|row| (row.n, name)));
             }
         }
     };
-    mark("judges", |row| vec![&row.case, &row.editor, &row.criterion]);
+    mark("judges", |row| [&row.case, &row.editor, &row.criterion, "", "", ""]);
     // Later, so that it wins: that one judge is not sure says more.
     mark("repeats", |row| {
-        vec![&row.case, &row.editor, &row.criterion, &row.run, &row.model, &row.mode]
+        [&row.case, &row.editor, &row.criterion, &row.run, &row.model, &row.mode]
     });
+    for (n, name) in marks {
+        entries[n].row.differ = name;
+    }
 }
 
 #[cfg(test)]

@@ -187,6 +187,14 @@ impl Pages {
                     .to_owned(),
             );
         }
+        if let Some(flaw) = bundle.flaws.first() {
+            notices.push(format!(
+                "{} lines of events.jsonl are not as they were written; the first is line {}: {}. `deeplook replay` tells more.",
+                bundle.flaws.len(),
+                flaw.line,
+                visible(&flaw.problem)
+            ));
+        }
         let outcome = judgement.outcome.as_ref();
         if let Some(line) = &entry.line {
             let told = line.label.as_deref();

@@ -2,11 +2,11 @@
 //! browser where there is no server; the peer check `viewer` holds the two against each other.
 
 use std::cmp::Ordering;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::index::{Entry, Index, Row, natural};
+use super::index::{Entry, Index, Row};
 
 /// The most rows of one answer.
 const MOST_ROWS: usize = 500;
@@ -75,31 +75,75 @@ const FILTERS: [Filter; 9] = [
     ("differ", |row| row.differ, |query| &query.differ),
 ];
 
+/// Every value that each filter has among the rows, in order. Rows know theirs by number, so that
+/// an answer counts numbers and does not compare texts.
+#[derive(Debug, Default)]
+pub(super) struct Values([Vec<String>; FILTERS.len()]);
+
+/// For each filter the number of a row's value.
+pub(super) type Codes = [usize; FILTERS.len()];
+
+impl Values {
+    /// Numbers the values of all rows.
+    pub(super) fn number(entries: &mut [Entry]) -> Self {
+        let mut values = Self::default();
+        for (filter, (_, value, _)) in FILTERS.iter().enumerate() {
+            let known: BTreeSet<&str> = entries.iter().map(|entry| value(&entry.row)).collect();
+            let known: Vec<String> = known.into_iter().map(str::to_owned).collect();
+            for entry in &mut *entries {
+                let value = value(&entry.row);
+                let found = known.binary_search_by(|known| known.as_str().cmp(value));
+                entry.codes[filter] = found.unwrap_or_default();
+            }
+            values.0[filter] = known;
+        }
+        values
+    }
+
+    /// For each filter, which of its values are asked for.
+    fn asked(&self, query: &Query) -> [Vec<bool>; FILTERS.len()] {
+        std::array::from_fn(|filter| {
+            let (name, _, asked) = FILTERS[filter];
+            let fits = |value: &String| match asked(query) {
+                "" => true,
+                "any" if name == "differ" => !value.is_empty(),
+                asked => value == asked,
+            };
+            self.0[filter].iter().map(fits).collect()
+        })
+    }
+}
+
 impl Index {
     /// Answers `query`.
     pub(super) fn answer(&self, query: &Query) -> Answer<'_> {
         let words: Vec<String> = query.q.split_whitespace().map(str::to_lowercase).collect();
-        let mut facets: BTreeMap<&str, BTreeMap<&str, usize>> = BTreeMap::new();
+        let asked = self.values.asked(query);
+        let mut counts = self.values.0.each_ref().map(|values| vec![0; values.len()]);
         let mut tally = BTreeMap::new();
         let mut matched = Vec::new();
         for entry in &self.entries {
-            let row = &entry.row;
-            let found = words.iter().all(|word| entry.searched.contains(word));
-            let failed: Vec<usize> =
-                (0..FILTERS.len()).filter(|&index| !passes(&FILTERS[index], row, query)).collect();
-            for (index, (name, value, _)) in FILTERS.iter().enumerate() {
-                let value = value(row);
-                if !value.is_empty() {
-                    let count = facets.entry(name).or_default().entry(value).or_default();
-                    // With another value of this filter the row would be there.
-                    *count += usize::from(found && failed.iter().all(|&other| other == index));
+            if !words.iter().all(|word| entry.searched.contains(word)) {
+                continue;
+            }
+            let fails = |filter: &usize| !asked[*filter][entry.codes[*filter]];
+            let mut failed = (0..FILTERS.len()).filter(fails);
+            match (failed.next(), failed.next()) {
+                (None, _) => {
+                    for (count, code) in counts.iter_mut().zip(entry.codes) {
+                        count[code] += 1;
+                    }
+                    matched.push(entry);
                 }
+                // With another value of this one filter the row would be there.
+                (Some(filter), None) => counts[filter][entry.codes[filter]] += 1,
+                _ => {}
             }
-            if found && failed.is_empty() {
-                let step = row.level.map_or(row.outcome.to_owned(), |level| level.to_string());
-                *tally.entry(step).or_default() += 1;
-                matched.push(entry);
-            }
+        }
+        for entry in &matched {
+            let row = &entry.row;
+            let step = row.level.map_or(row.outcome.to_owned(), |level| level.to_string());
+            *tally.entry(step).or_default() += 1;
         }
         sort(&mut matched, query);
         let around = query.around.and_then(|n| {
@@ -108,34 +152,28 @@ impl Index {
             let previous = position.checked_sub(1).and_then(at);
             Some(Around { position, previous, next: at(position + 1) })
         });
+        let facet = |(filter, counts): (usize, Vec<usize>)| {
+            let values = self.values.0[filter].iter().map(String::as_str).zip(counts);
+            let values: Vec<_> = values.filter(|(value, _)| !value.is_empty()).collect();
+            (!values.is_empty()).then_some((FILTERS[filter].0, values))
+        };
         let limit = query.limit.unwrap_or(100).min(MOST_ROWS);
         Answer {
             total: self.entries.len(),
             matched: matched.len(),
             offset: query.offset,
             rows: matched.iter().skip(query.offset).take(limit).map(|entry| &entry.row).collect(),
-            facets: facets
-                .into_iter()
-                .map(|(name, counts)| (name, counts.into_iter().collect()))
-                .collect(),
+            facets: counts.into_iter().enumerate().filter_map(facet).collect(),
             tally,
             around,
         }
     }
 }
 
-fn passes((name, value, asked): &Filter, row: &Row, query: &Query) -> bool {
-    match asked(query) {
-        "" => true,
-        "any" if *name == "differ" => !row.differ.is_empty(),
-        asked => value(row) == asked,
-    }
-}
-
 /// Sorts by a column; rows that have nothing there stay at the end, whatever the direction.
 fn sort(entries: &mut [&Entry], query: &Query) {
-    fn by<K: PartialOrd>(entries: &mut [&Entry], down: bool, key: impl Fn(&Row) -> Option<K>) {
-        entries.sort_by(|a, b| match (key(&a.row), key(&b.row)) {
+    fn by<K: PartialOrd>(entries: &mut [&Entry], down: bool, key: impl Fn(&Entry) -> Option<K>) {
+        entries.sort_by(|a, b| match (key(a), key(b)) {
             (Some(a), Some(b)) => {
                 let order = a.partial_cmp(&b).unwrap_or(Ordering::Equal);
                 if down { order.reverse() } else { order }
@@ -144,21 +182,21 @@ fn sort(entries: &mut [&Entry], query: &Query) {
         });
     }
     let down = query.desc == "1";
-    let text = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     match query.sort.as_str() {
-        "case" => by(entries, down, |row| Some(natural(&row.case))),
-        "type" => by(entries, down, |row| text(&row.kind)),
-        "editor" => by(entries, down, |row| text(&row.editor)),
-        "criterion" => by(entries, down, |row| text(&row.criterion)),
-        "mode" => by(entries, down, |row| text(&row.mode)),
-        "model" => by(entries, down, |row| text(&row.model)),
-        "run" => by(entries, down, |row| text(&row.run)),
-        "outcome" => by(entries, down, |row| row.score),
-        "turns" => by(entries, down, |row| row.turns),
-        "tokens" => by(entries, down, |row| row.tokens),
-        "seconds" => by(entries, down, |row| row.seconds),
-        "cost" => by(entries, down, |row| row.cost),
-        _ if down => entries.reverse(),
-        _ => {}
+        "case" => by(entries, down, |entry| Some(entry.case_rank)),
+        "outcome" => by(entries, down, |entry| entry.row.score),
+        "turns" => by(entries, down, |entry| entry.row.turns),
+        "tokens" => by(entries, down, |entry| entry.row.tokens),
+        "seconds" => by(entries, down, |entry| entry.row.seconds),
+        "cost" => by(entries, down, |entry| entry.row.cost),
+        column => match FILTERS.iter().position(|(name, _, _)| *name == column) {
+            // Numbers are in the order of the texts.
+            Some(filter) => by(entries, down, |entry| {
+                let (_, value, _) = FILTERS[filter];
+                (!value(&entry.row).is_empty()).then_some(entry.codes[filter])
+            }),
+            None if down => entries.reverse(),
+            None => {}
+        },
     }
 }

@@ -95,6 +95,7 @@ deeplook.Stage = class {
     this.x = Math.min(0, Math.max(least, this.x));
     this.y = Math.min(0, Math.max(least, this.y));
     this.root.style.setProperty('--split', this.split);
+    this.root.style.setProperty('--scale', this.scale);
     this.root.classList.toggle('zoomed', this.scale > 1);
     for (const pane of this.panes) {
       const world = pane.querySelector('.world');

@@ -53,7 +53,13 @@ def write(out, name, manifest, events):
     """Writes a bundle; returns its digest."""
     folder = out / "judgements" / name
     folder.mkdir()
-    texts = [json.dumps(manifest, indent=2) + "\n", "".join(json.dumps(event) + "\n" for event in events)]
+    text = json.dumps(manifest, indent=2) + "\n"
+    seal, lines = hashlib.sha256(text.encode()).hexdigest(), []
+    for seq, event in enumerate(events):
+        body = json.dumps({"seq": seq, "at": event["at"], "event": event["event"]})[:-1]
+        seal = hashlib.sha256(f"{seal}\n{body}".encode()).hexdigest()
+        lines.append(f'{body},"seal":"{seal}"}}\n')
+    texts = [text, "".join(lines)]
     for file, text in zip(["manifest.json", "events.jsonl"], texts):
         (folder / file).write_text(text, encoding="utf-8")
     hashes = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
@@ -122,7 +128,7 @@ def hostile(bundles, out):
                         event["event"][kind]["outcome"] = {"outcome": "failed", "reason": ATTACK + "reason"}
         if number == 2:  # interrupted, after a failed attempt
             attempt = {"attempt": 1, "status": 500, "error": ATTACK + "error", "retry_after_ms": 10}
-            evil_events = evil_events[:3] + [{"seq": 3, "at": 0, "event": {"attempt_failed": {"part": 0, "turn": 1, "attempt": attempt}}}]
+            evil_events = evil_events[:3] + [{"at": 0, "event": {"attempt_failed": {"part": 0, "turn": 1, "attempt": attempt}}}]
         if number == 3:  # pictures that are none
             svg = b"<svg xmlns='http://www.w3.org/2000/svg'><script>window.pwned=7</script></svg>"
             html = b"<!doctype html><script>window.pwned=8</script>"
