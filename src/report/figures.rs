@@ -79,11 +79,10 @@ fn track(score: &Score) -> String {
         Some(points) => {
             let at = points.value();
             let _ = write!(html, "<i class=\"dot\" style=\"left:{at:.2}%\"></i>");
-            let side = if at > 80.0 { "before" } else { "behind" };
-            let reach = match side {
-                "before" => score.interval.map_or(at, |interval| interval.low.value()),
-                _ => score.interval.map_or(at, |interval| interval.high.value()),
-            };
+            let low = score.interval.map_or(at, |interval| interval.low.value());
+            let high = score.interval.map_or(at, |interval| interval.high.value());
+            // Where there is room, also on a phone.
+            let (side, reach) = if high > 70.0 { ("before", low) } else { ("behind", high) };
             let _ = write!(html, "<em class=\"{side}\" style=\"left:{reach:.2}%\">{points}</em>");
         }
         None => html.push_str("<em class=\"behind\" style=\"left:0\">no verdict</em>"),

@@ -12,7 +12,11 @@ pub(super) fn outcomes(group: &Group, g: usize) -> Vec<Table> {
         let all: usize = counts.clone().sum();
         let counts = counts.map(|count| Cell::new(count.to_string()).of(lists::criterion(g, e, c)));
         let part = one.counts.first().map(|verdicts| verdicts.count as f64 / all.max(1) as f64);
-        names.into_iter().chain(counts).chain([Cell::new(percent(part))]).collect()
+        names
+            .into_iter()
+            .chain(counts)
+            .chain([Cell::new(percent(part)).of(lists::criterion(g, e, c))])
+            .collect()
     });
     let head = Standing::ALL.map(|standing| capitalised(standing.name()));
     let names = ["Editor", "Criterion"].map(str::to_owned).into_iter();
