@@ -267,7 +267,7 @@ fn notes(lines: &[Judged<'_>], editors: &[EditorScores], types: &[String]) -> Ve
     let mut notes = Vec::new();
     if lines.iter().any(|judged| judged.line.model.as_deref() == Some(crate::model::Rules::NAME)) {
         notes.push(
-            "The judge is `rules`, the offline baseline: its labels show how the method works, not how good an editor is."
+            "The judge is “rules”, the offline baseline: its labels show how the method works, not how good an editor is."
                 .to_owned(),
         );
     }
