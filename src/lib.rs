@@ -41,6 +41,7 @@
 //! | make tables and plots | [`report::Report`] |
 //! | try without data | [`dataset::draw`] |
 
+pub mod agreement;
 pub mod answer;
 pub mod case;
 mod cli;

@@ -1,5 +1,7 @@
 //! What can be typed, one verb per file. Types only: what is made of it stands in `commands`.
 
+mod agree;
+mod compare;
 mod dataset;
 mod demo;
 mod judge;
@@ -13,6 +15,8 @@ mod view;
 
 use clap::{Parser, Subcommand};
 
+pub(crate) use self::agree::{AgreeArgs, AgreementFloor};
+pub(crate) use self::compare::CompareArgs;
 pub(crate) use self::dataset::{DataSetArgs, DatasetCommand};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
@@ -20,6 +24,7 @@ pub(crate) use self::models::ModelsCommand;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
 pub(crate) use self::replay::{Looks, ReplayArgs};
 pub(crate) use self::report::ReportArgs;
+use self::report::part;
 pub(crate) use self::tool::ToolArgs;
 pub(crate) use self::trace::{ExportedPictures, TraceCommand};
 pub(crate) use self::view::ViewArgs;
@@ -56,6 +61,10 @@ pub(crate) enum Command {
     Prompts(PromptsCommand),
     /// Tables and plots of finished runs, as a page, Markdown, CSV, JSON or LaTeX.
     Report(ReportArgs),
+    /// How far judges agree with people, people with each other, or any raters in a table.
+    Agree(AgreeArgs),
+    /// Two runs on the same cases: what flipped, and whether one is better.
+    Compare(CompareArgs),
     /// Make and inspect data sets.
     #[command(subcommand)]
     Dataset(DatasetCommand),

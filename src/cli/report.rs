@@ -31,7 +31,7 @@ pub(crate) struct ReportArgs {
 }
 
 /// A part of a whole: `0.95` or `95%`.
-fn part(text: &str) -> Result<f64, String> {
+pub(super) fn part(text: &str) -> Result<f64, String> {
     let number = |text: &str| text.trim().parse::<f64>().map_err(|error| error.to_string());
     let part = match text.trim().strip_suffix('%') {
         Some(percent) => number(percent)? / 100.0,

@@ -1,7 +1,10 @@
 //! One verb per file. A command turns what was typed into work and shows the outcome.
 
+mod agree;
+mod compare;
 mod dataset;
 mod demo;
+mod grid;
 mod judge;
 mod models;
 mod prompts;
@@ -12,6 +15,7 @@ mod trace;
 mod view;
 
 use std::io::{self, Write as _};
+use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
@@ -20,6 +24,8 @@ use clap::{CommandFactory as _, Parser as _};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{Cli, Command};
+use crate::report::Run;
+use crate::trace::read_results;
 
 /// The whole program: parse, run, report errors, exit with a code that scripts can use.
 pub fn main() -> ExitCode {
@@ -46,6 +52,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
         Command::Prompts(command) => prompts::run(&command),
+        Command::Agree(args) => agree::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Completions { shell } => {
             let mut script = Vec::new();
@@ -77,6 +85,19 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     text.push(b'\n');
     io::stdout().write_all(&text)?;
     Ok(())
+}
+
+/// The judgements of a run, under the name that was typed.
+fn read_run(path: &Path) -> anyhow::Result<Run> {
+    Ok(Run { name: path.display().to_string(), lines: read_results(path)?, link: None })
+}
+
+/// Exit code 1 and why, if there is something to complain about.
+fn gate(complaints: &[String]) -> anyhow::Result<ExitCode> {
+    for complaint in complaints {
+        writeln!(anstream::stderr(), "{complaint}")?;
+    }
+    Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 /// A bar on stderr that is only seen on a terminal.

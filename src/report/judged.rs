@@ -78,7 +78,7 @@ pub struct LabelName {
 
 /// One judgement that can be counted.
 #[derive(Debug, Clone)]
-pub(super) struct Judged<'a> {
+pub(crate) struct Judged<'a> {
     pub line: &'a ResultLine,
     /// Index of the line in its run.
     pub index: usize,
@@ -98,11 +98,11 @@ impl Judged<'_> {
 
 /// Where a line has no editor or type.
 pub(super) const NO_EDITOR: &str = "(no editor)";
-pub(super) const NO_TYPE: &str = "(no type)";
+pub(crate) const NO_TYPE: &str = "(no type)";
 
 /// The judgements of all runs by group. Within one, each case of an editor is judged once by each
 /// criterion in each repetition.
-pub(super) fn groups<'a>(
+pub(crate) fn groups<'a>(
     runs: &'a [Run],
     pack: &Pack,
 ) -> Result<BTreeMap<GroupKey, Vec<Judged<'a>>>, ReportError> {

@@ -19,6 +19,7 @@ mod tables;
 
 pub use self::behaviour::{Amount, Behaviour, Share, ToolUse};
 pub use self::judged::{GroupKey, LabelName, Standing};
+pub(crate) use self::judged::{NO_TYPE, groups};
 pub use self::model::{
     Count, CriterionName, Group, Outcomes, PrintedInterval, Reason, Report, Score, TypeCount,
 };

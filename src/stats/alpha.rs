@@ -84,6 +84,16 @@ impl Ratings {
         RatingWeights { patterns, totals }
     }
 
+    /// Which part of the pairs of ratings of a unit is equal, in the mean over units.
+    pub fn exact(&self, weights: &RatingWeights) -> Statistic {
+        let all: f64 = weights.patterns.iter().sum();
+        if all == 0.0 {
+            return Err(Undefined::TooFew { n: 0, needed: 1 });
+        }
+        let equal = self.patterns.iter().zip(&weights.patterns);
+        finite(equal.map(|(pattern, weight)| weight * pattern.equal()).sum::<f64>() / all)
+    }
+
     /// α as the package `krippendorff` computes it.
     pub fn alpha(&self, level: Level, weights: &RatingWeights) -> Statistic {
         let RatingWeights { patterns: weights, totals } = weights;
@@ -155,6 +165,12 @@ impl Pattern {
         Self { counts, raters: places.len() as u32 }
     }
 
+    /// Which part of its pairs of ratings is equal.
+    fn equal(&self) -> f64 {
+        let pairs = |count: u32| f64::from(count) * (f64::from(count) - 1.0);
+        self.counts.iter().map(|&(_, count)| pairs(count)).sum::<f64>() / pairs(self.raters)
+    }
+
     /// The sum over its ordered pairs of ratings, each weighed by one less than there are raters.
     fn disagreement(&self, apart: impl Fn(u32, u32) -> f64) -> f64 {
         let mut sum = 0.0;
@@ -213,6 +229,14 @@ mod tests {
         assert!((ordinal - 0.815).abs() < 5e-4, "{ordinal}");
         assert!((interval - 0.849).abs() < 5e-4, "{interval}");
         assert_eq!(Ratings::new(&units).pairable(), 11);
+    }
+
+    #[test]
+    fn equal_pairs_by_hand() {
+        // One of three pairs, and all of one; the third unit has none.
+        let ratings = Ratings::new(&[vec![1.0, 1.0, 2.0], vec![3.0, 3.0], vec![4.0]]);
+        assert_eq!(ratings.exact(&ratings.ones()), Ok(2.0 / 3.0));
+        assert!(ratings.exact(&ratings.weights(|i| f64::from(u8::from(i == 2)))).is_err());
     }
 
     #[test]

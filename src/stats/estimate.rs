@@ -4,7 +4,7 @@ use std::fmt;
 
 use serde::ser::{Serialize, SerializeStruct as _, Serializer};
 
-use super::{Interval, Statistic};
+use super::{Interval, Statistic, rounded};
 
 /// A number and how far to trust it.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,8 +28,10 @@ impl fmt::Display for Estimate {
         let digits = f.precision().unwrap_or(2);
         match (self.value, self.interval) {
             (Err(_), _) => f.write_str("–"),
-            (Ok(value), None) => write!(f, "{value:.digits$}"),
-            (Ok(value), Some(interval)) => write!(f, "{value:.digits$} {interval:.digits$}"),
+            (Ok(value), None) => f.write_str(&rounded(value, digits)),
+            (Ok(value), Some(interval)) => {
+                write!(f, "{} {interval:.digits$}", rounded(value, digits))
+            }
         }
     }
 }
@@ -61,6 +63,8 @@ mod tests {
         let interval = Some(Interval { low: 0.5, high: 1.0 });
         let full = Estimate::new(Ok(0.814), interval);
         assert_eq!(full.to_string(), "0.81 [0.50, 1.00]");
+        assert_eq!(Estimate::new(Ok(-0.004), None).to_string(), "0.00");
+        assert_eq!(Estimate::new(Ok(-0.006), None).to_string(), "-0.01");
         assert_eq!(
             serde_json::to_string(&full).unwrap(),
             r#"{"value":0.814,"low":0.5,"high":1.0}"#

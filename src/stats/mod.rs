@@ -61,7 +61,7 @@ pub struct Interval {
 impl fmt::Display for Interval {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let digits = f.precision().unwrap_or(2);
-        write!(f, "[{:.digits$}, {:.digits$}]", self.low, self.high)
+        write!(f, "[{}, {}]", rounded(self.low, digits), rounded(self.high, digits))
     }
 }
 
@@ -98,6 +98,15 @@ impl Coverage {
         let (silent, all) = (self.all.checked_sub(self.answered)? as f64, self.all as f64);
         let with = |value: f64| (sum + silent * value) / all;
         (self.all > 0).then(|| Interval { low: with(scale.low), high: with(scale.high) })
+    }
+}
+
+/// A number with so many decimals; what rounds to 0 has no sign.
+fn rounded(value: f64, digits: usize) -> String {
+    let text = format!("{value:.digits$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.chars().all(|c| matches!(c, '0' | '.')) => zero.to_owned(),
+        _ => text,
     }
 }
 

@@ -45,7 +45,10 @@ impl Paired {
     pub fn new(cases: &[Sum], bootstrap: &Bootstrap) -> Self {
         let pairs = cases.iter().map(|case| case.count as usize).sum();
         let total: f64 = cases.iter().map(|case| case.total).sum();
-        let sums: Vec<f64> = cases.iter().map(|case| case.total).collect();
+        // Thirds of 100 that cancel leave a rest, which is no difference.
+        const ROUNDING: f64 = 1e-9;
+        let rest = |sum: f64| if sum.abs() < ROUNDING { 0.0 } else { sum };
+        let sums: Vec<f64> = cases.iter().map(|case| rest(case.total)).collect();
         let above = sums.iter().filter(|sum| **sum > 0.0).count();
         let below = sums.iter().filter(|sum| **sum < 0.0).count();
         Self {
@@ -200,6 +203,8 @@ mod tests {
         let same = Paired::new(&singles(&[0.0; 9]), &bootstrap);
         assert_eq!((same.finding(), same.mean), (Finding::NoEvidence, Ok(0.0)));
         assert!(Paired::new(&[], &bootstrap).mean.is_err());
+        let thirds = Sum { total: 200.0 / 3.0 - 100.0 / 3.0 - (100.0 - 200.0 / 3.0), count: 2 };
+        assert_eq!(Paired::new(&[thirds; 3], &bootstrap).signs, [0, 0, 3]);
     }
 
     #[test]

@@ -66,6 +66,12 @@ impl Pairs {
         Self { values, cells, cell_of }
     }
 
+    /// Every pair that occurs, once.
+    pub fn distinct(&self) -> Vec<(f64, f64)> {
+        let value = |place: u32| self.values[place as usize];
+        self.cells.iter().map(|&(x, y)| (value(x), value(y))).collect()
+    }
+
     /// The weights of the pairs as they were given.
     pub fn ones(&self) -> Weights {
         self.weights(|_| 1.0)
@@ -161,6 +167,11 @@ pub struct Weights {
 }
 
 impl Weights {
+    /// How often the pair at this place of [`Pairs::distinct`] occurs.
+    pub fn of_distinct(&self, place: usize) -> f64 {
+        self.cells[place]
+    }
+
     fn at_least(&self, needed: usize) -> Result<(), Undefined> {
         let n = self.total as usize;
         if n < needed { Err(Undefined::TooFew { n, needed }) } else { Ok(()) }

@@ -2,6 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop them too")]
 
+mod agreement;
 mod command;
 mod dataset;
 mod faults;

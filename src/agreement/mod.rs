@@ -1,0 +1,17 @@
+//! How far judges agree with people, people with each other, and a judge with itself.
+//!
+//! Labels are compared by their rank (1 is worst). All intervals are bootstrap intervals over cases.
+
+mod judges;
+mod labels;
+mod measures;
+mod scale;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use self::judges::{Agreement, Cell, Confusion, Difference, Judge, JudgeAgreement, Judgement};
+pub use self::labels::{Item, Labels, LabelsError, Truth};
+pub use self::measures::{Measure, Measured, Values};
+pub use self::scale::Scale;
+pub use self::table::{RaterPair, Table, TableAgreement, TableError};

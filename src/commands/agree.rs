@@ -1,0 +1,421 @@
+//! `deeplook agree`: how far a judge agrees with people, or any raters with each other.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstyle::Style;
+use anyhow::bail;
+use serde_json::{Map, Value, json};
+
+use super::grid::Grid;
+use super::read_run;
+use crate::agreement::{
+    Agreement, Cell, Confusion, Item, Judge, JudgeAgreement, Judgement, Labels, Measure, Measured,
+    Scale, Table, TableAgreement, Values,
+};
+use crate::cli::{AgreeArgs, AgreementFloor};
+use crate::prompt::{DEFAULT, Pack};
+use crate::report::{self, Run};
+use crate::stats::{Bootstrap, Coverage};
+
+pub(super) fn run(args: &AgreeArgs) -> anyhow::Result<ExitCode> {
+    let pack = Pack::embedded(DEFAULT)?;
+    let scales = Scale::of_pack(&pack);
+    match (&args.table, &args.labels) {
+        (Some(table), _) => of_table(args, table, &scales),
+        (None, Some(labels)) => of_judges(args, labels, &pack, &scales),
+        (None, None) => bail!("no labels given; add --labels FILE, or --table FILE"),
+    }
+}
+
+/// Numbers may fall short of a floor by what rounding does.
+const ROUNDING: f64 = 1e-9;
+
+fn of_table(args: &AgreeArgs, path: &Path, scales: &[Scale]) -> anyhow::Result<ExitCode> {
+    let bootstrap = Bootstrap::default();
+    let table = Table::read(path, scales)?;
+    let agreement = table.agreement(&bootstrap);
+    if args.json {
+        let mut object = object(&agreement.all)?;
+        object.insert("raters".to_owned(), json!(table.raters));
+        object.insert("values".to_owned(), json!(in_words(&table.values)));
+        if let Some([pearson, spearman]) = agreement.p_values {
+            let p = json!({"pearson": pearson.ok(), "spearman": spearman.ok()});
+            object.insert("p".to_owned(), p);
+        }
+        if !agreement.pairs.is_empty() {
+            object.insert("pairs".to_owned(), json!(agreement.pairs));
+        }
+        object.insert("intervals".to_owned(), json!(about_intervals(&bootstrap, "items")));
+        super::print_json(&object)?;
+    } else {
+        print_table(&table, &agreement, &bootstrap)?;
+    }
+    let below = args.min_agreement.and_then(|floor| below(&agreement.all, floor));
+    super::gate(&below.into_iter().collect::<Vec<_>>())
+}
+
+fn print_table(
+    table: &Table,
+    agreement: &TableAgreement,
+    bootstrap: &Bootstrap,
+) -> anyhow::Result<()> {
+    let mut out = anstream::stdout();
+    writeln!(
+        out,
+        "{} items with at least two ratings · {} raters: {} · {}",
+        agreement.all.n,
+        table.raters.len(),
+        table.raters.join(", "),
+        in_words(&table.values)
+    )?;
+    writeln!(out, "{}\n", about_intervals(bootstrap, "items"))?;
+    let mut grid = Grid::new(2, ["measure", "", "reason"]);
+    for (measure, estimate) in &agreement.all.estimates {
+        let reason = estimate.value.err().map(|why| why.to_string()).unwrap_or_default();
+        grid.row(vec![measure.title().to_owned(), estimate.to_string(), reason]);
+    }
+    write!(out, "{grid}")?;
+    if !agreement.pairs.is_empty() {
+        writeln!(
+            out,
+            "\nAll but α are means over the pairs of raters for which they are defined:\n"
+        )?;
+        let mut grid = Grid::new(1, head(&["raters", "n"]));
+        for pair in &agreement.pairs {
+            grid.row(numbers(vec![pair.raters.join(" – ")], None, &pair.agreement, &PAIRS));
+        }
+        write!(out, "{grid}")?;
+    }
+    Ok(())
+}
+
+const PAIRS: [Measure; 5] = Measure::OF_PAIRS;
+
+fn in_words(values: &Values) -> String {
+    match values {
+        Values::Words => "words without an order".to_owned(),
+        Values::Labels(criterion) => {
+            format!("labels of the criterion {criterion}, by rank from 1 (worst)")
+        }
+        Values::Whole => "whole numbers".to_owned(),
+        Values::Numbers => "numbers".to_owned(),
+    }
+}
+
+fn about_intervals(bootstrap: &Bootstrap, over: &str) -> String {
+    format!(
+        "[95 % intervals: bootstrap over {over}, {} resamples, seed {}; none where too many of these leave a number undefined]",
+        bootstrap.resamples, bootstrap.seed
+    )
+}
+
+fn object(measured: &Measured) -> anyhow::Result<Map<String, Value>> {
+    Ok(serde_json::from_value(serde_json::to_value(measured)?)?)
+}
+
+fn of_judges(
+    args: &AgreeArgs,
+    path: &Path,
+    pack: &Pack,
+    scales: &[Scale],
+) -> anyhow::Result<ExitCode> {
+    let bootstrap = Bootstrap::default();
+    let labels = Labels::read(path, scales)?;
+    let runs: Vec<Run> = args.runs.iter().map(|path| read_run(path)).collect::<Result<_, _>>()?;
+    let judges = judges(&runs, pack, scales)?;
+    if !judges
+        .iter()
+        .flat_map(|judge| &judge.judgements)
+        .any(|one| labels.items.contains_key(&one.item))
+    {
+        bail!("no judgement has a label: {}", apart(&judges, &labels));
+    }
+    let agreement = Agreement::new(&judges, &labels, args.truth, scales, &bootstrap);
+    if args.json {
+        let mut all = Map::new();
+        // Of one judge the numbers over everything stand where those of a table do.
+        if let [judge] = &agreement.judges[..] {
+            let people = agreement.among_annotators.first().map(|cell| cell.agreement.clone());
+            if let (Some(cell), Some(mut people)) = (judge.cells.first(), people) {
+                people.estimates.remove(&Measure::Exact);
+                all = object(&cell.agreement.clone().with(people))?;
+            }
+        }
+        all.extend(serde_json::from_value::<Map<String, Value>>(serde_json::to_value(
+            &agreement,
+        )?)?);
+        all.insert("mae_scale".to_owned(), json!("label ranks, from 1 (worst)"));
+        all.insert("intervals".to_owned(), json!(about_intervals(&bootstrap, "cases")));
+        super::print_json(&all)?;
+    } else {
+        print_judges(&agreement, &bootstrap)?;
+    }
+    super::gate(&gates(args, &agreement))
+}
+
+/// How judgements and labels miss each other.
+fn apart(judges: &[Judge], labels: &Labels) -> String {
+    let judged = judges.iter().flat_map(|judge| &judge.judgements).map(|one| &one.item).next();
+    let example = |item: Option<&Item>| match item {
+        None => "nothing".to_owned(),
+        Some(Item { criterion, case, editor }) => {
+            format!("case {case:?}, editor {editor:?}, criterion {criterion:?}")
+        }
+    };
+    format!(
+        "there are judgements such as {}, and labels such as {}; case, editor and criterion must be the same",
+        example(judged),
+        example(labels.items.keys().next())
+    )
+}
+
+/// The judges in these runs, each with all of its judgements.
+fn judges(runs: &[Run], pack: &Pack, scales: &[Scale]) -> anyhow::Result<Vec<Judge>> {
+    let mut judges = Vec::new();
+    for (name, judged) in report::groups(runs, pack)? {
+        let mut judgements = Vec::new();
+        for one in judged {
+            let rank = match &one.label {
+                None => None,
+                Some(label) => {
+                    let scale = Scale::find(scales, &one.criterion);
+                    let rank = scale.and_then(|scale| scale.rank(&label.name));
+                    Some(rank.ok_or_else(|| {
+                        anyhow::anyhow!(
+                            "{}: {:?} is no label of the criterion {:?}; people's labels can be compared with those of {} only",
+                            name.run,
+                            label.name,
+                            one.criterion,
+                            scales.iter().map(|s| s.criterion.as_str()).collect::<Vec<_>>().join(", ")
+                        )
+                    })?)
+                }
+            };
+            let item = Item {
+                criterion: one.criterion.clone(),
+                case: one.line.case.clone(),
+                editor: one.line.editor.clone().unwrap_or_default(),
+            };
+            judgements.push(Judgement { item, kind: one.kind.to_owned(), rank });
+        }
+        judges.push(Judge { name, judgements });
+    }
+    Ok(judges)
+}
+
+fn print_judges(agreement: &Agreement, bootstrap: &Bootstrap) -> anyhow::Result<()> {
+    let mut out = anstream::stdout();
+    let bold = Style::new().bold();
+    let truth = agreement.truth.in_words();
+    writeln!(
+        out,
+        "{} labelled items by {} annotators: {}",
+        agreement.labelled,
+        agreement.annotators.len(),
+        agreement.annotators.join(", ")
+    )?;
+    writeln!(
+        out,
+        "MAE is in ranks (a label is 1 to 4; one step is 33.33 points of score). κ, exact and the confusion take\n\
+         the truth as the nearest label, and the worse one where two are as near ({} truths lie between labels).\n{}",
+        agreement.between_labels,
+        about_intervals(bootstrap, "cases")
+    )?;
+    for judge in &agreement.judges {
+        writeln!(out, "\n{bold}{}{bold:#} ({truth})\n", judge.judge.title())?;
+        write!(out, "{}", cells(&judge.cells))?;
+        write!(out, "{}", reasons(&judge.cells))?;
+        writeln!(
+            out,
+            "  {} judgements of what nobody labelled, {} labelled items never judged, {} labels of other editors or criteria",
+            judge.without_label, judge.never_judged, judge.of_others
+        )?;
+        for confusion in &judge.confusion {
+            writeln!(
+                out,
+                "\n  confusion, {} (rows: people, {truth}; columns: the judge)\n",
+                confusion.criterion
+            )?;
+            write!(out, "{}", matrix(confusion))?;
+        }
+        if !judge.with_itself.is_empty() {
+            writeln!(out, "\n  repetitions of this judge with each other\n")?;
+            write!(out, "{}", raters(&judge.with_itself))?;
+        }
+    }
+    print_differences(&mut out, agreement)?;
+    writeln!(
+        out,
+        "\n{bold}Annotators with each other{bold:#} (Krippendorff's α; exact: equal pairs of labels)\n"
+    )?;
+    write!(out, "{}", raters(&agreement.among_annotators))?;
+    write!(out, "{}", reasons(&agreement.among_annotators))?;
+    Ok(())
+}
+
+fn print_differences(out: &mut impl std::io::Write, agreement: &Agreement) -> anyhow::Result<()> {
+    let bold = Style::new().bold();
+    if agreement.judges.len() > 1 {
+        writeln!(out, "\n{bold}Side by side{bold:#} ({})\n", agreement.truth.in_words())?;
+        let mut grid = Grid::new(2, head(&["criterion", "judge", "n", "coverage"]));
+        for (number, judge) in agreement.judges.iter().enumerate() {
+            for cell in judge.cells.iter().filter(|cell| cell.kind.is_none()) {
+                let names = vec![
+                    all(cell.criterion.as_deref()),
+                    format!("{}: {}", number + 1, judge.judge.title()),
+                ];
+                grid.row(numbers(names, cell.coverage, &cell.agreement, &PAIRS));
+            }
+        }
+        write!(out, "{grid}")?;
+        writeln!(
+            out,
+            "\n{bold}Paired differences{bold:#}, on what both gave a verdict on ({})\n",
+            agreement.truth.in_words()
+        )?;
+        let mut grid = Grid::new(2, head(&["criterion", "judges", "n"]));
+        for one in &agreement.differences {
+            let [first, second] = one.judges.map(|judge| judge + 1);
+            let names = vec![all(one.criterion.as_deref()), format!("{first} − {second}")];
+            grid.row(numbers(names, None, &one.difference, &PAIRS));
+        }
+        write!(out, "{grid}")?;
+    }
+    Ok(())
+}
+
+/// These columns and then the measures of pairs.
+fn head<'a>(first: &[&'a str]) -> Vec<&'a str> {
+    first.iter().copied().chain(PAIRS.map(Measure::title)).collect()
+}
+
+fn all(name: Option<&str>) -> String {
+    name.unwrap_or("all").to_owned()
+}
+
+fn numbers(
+    mut row: Vec<String>,
+    coverage: Option<Coverage>,
+    measured: &Measured,
+    measures: &[Measure],
+) -> Vec<String> {
+    row.push(measured.n.to_string());
+    row.extend(coverage.map(percent));
+    row.extend(measures.iter().map(|measure| measured.get(*measure).to_string()));
+    row
+}
+
+fn percent(coverage: Coverage) -> String {
+    match coverage.fraction() {
+        Ok(fraction) => format!("{:.2} % of {}", 100.0 * fraction, coverage.all),
+        Err(_) => "–".to_owned(),
+    }
+}
+
+fn cells(cells: &[Cell]) -> Grid {
+    let mut grid = Grid::new(2, head(&["criterion", "type", "n", "coverage"]));
+    for cell in cells {
+        let names = vec![all(cell.criterion.as_deref()), all(cell.kind.as_deref())];
+        grid.row(numbers(names, cell.coverage, &cell.agreement, &PAIRS));
+    }
+    grid
+}
+
+fn raters(cells: &[Cell]) -> Grid {
+    let measures = [&Measure::OF_RATERS[..], &[Measure::Exact]].concat();
+    let mut grid = Grid::new(
+        2,
+        ["criterion", "type", "n"].into_iter().chain(measures.iter().map(|m| m.title())),
+    );
+    for cell in cells {
+        let mut row = vec![all(cell.criterion.as_deref()), all(cell.kind.as_deref())];
+        row.push(cell.agreement.n.to_string());
+        row.extend(measures.iter().map(|measure| cell.agreement.get(*measure).to_string()));
+        grid.row(row);
+    }
+    grid
+}
+
+fn matrix(confusion: &Confusion) -> Grid {
+    let labels = confusion.labels.iter().map(String::as_str);
+    let mut grid = Grid::new(1, [""].into_iter().chain(labels).chain(["no verdict"]));
+    for (label, counts) in confusion.labels.iter().zip(&confusion.counts) {
+        let counts = counts.iter().map(usize::to_string);
+        grid.row([label.clone()].into_iter().chain(counts).collect());
+    }
+    grid
+}
+
+/// Why there are dashes in these cells: a line for each reason.
+fn reasons(cells: &[Cell]) -> String {
+    let mut reasons: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for cell in cells {
+        let mut of_cell: BTreeMap<String, Vec<&str>> = BTreeMap::new();
+        for (measure, why) in cell.agreement.undefined() {
+            of_cell.entry(why.to_string()).or_default().push(measure.title());
+        }
+        for (why, measures) in of_cell {
+            let place = [cell.criterion.as_deref(), cell.kind.as_deref()];
+            let place: Vec<&str> = place.into_iter().flatten().collect();
+            let place = if place.is_empty() { "all".to_owned() } else { place.join(", ") };
+            reasons.entry(why).or_default().push(format!("{place} ({})", measures.join(", ")));
+        }
+    }
+    reasons.iter().map(|(why, where_)| format!("  –: {why}: {}\n", where_.join("; "))).collect()
+}
+
+/// What is below what was asked for.
+fn gates(args: &AgreeArgs, agreement: &Agreement) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for judge in &agreement.judges {
+        complaints.extend(
+            gates_of(args, judge)
+                .into_iter()
+                .map(|what| format!("{}: {what}", judge.judge.title())),
+        );
+    }
+    complaints
+}
+
+fn gates_of(args: &AgreeArgs, judge: &JudgeAgreement) -> Vec<String> {
+    let asked = args.min_coverage.is_some() || args.min_agreement.is_some();
+    let criteria: Vec<&Cell> =
+        judge.cells.iter().filter(|cell| cell.criterion.is_some() && cell.kind.is_none()).collect();
+    if asked && criteria.is_empty() {
+        return vec!["nothing that it judged has a label".to_owned()];
+    }
+    let mut complaints = Vec::new();
+    for cell in criteria {
+        let name = all(cell.criterion.as_deref());
+        let coverage = cell.coverage.unwrap_or_default();
+        if let Some(floor) = args.min_coverage
+            && coverage.fraction().unwrap_or(0.0) + ROUNDING < floor
+        {
+            complaints.push(format!(
+                "{name}: coverage {} is below --min-coverage {:.2} %",
+                percent(coverage),
+                100.0 * floor
+            ));
+        }
+        let below = args.min_agreement.and_then(|floor| below(&cell.agreement, floor));
+        complaints.extend(below.map(|what| format!("{name}: {what}")));
+    }
+    complaints
+}
+
+fn below(measured: &Measured, floor: AgreementFloor) -> Option<String> {
+    let AgreementFloor { measure, least } = floor;
+    match measured.get(measure).value {
+        Ok(value) if value + ROUNDING >= least => None,
+        Ok(value) => {
+            Some(format!("{} {value:.4} is below --min-agreement {least}", measure.title()))
+        }
+        Err(why) => Some(format!(
+            "{} is undefined ({why}), so that --min-agreement {least} is not shown to hold",
+            measure.title()
+        )),
+    }
+}

@@ -1,0 +1,240 @@
+//! `deeplook compare`: two runs on the same cases.
+
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::ExitCode;
+
+use anstyle::Style;
+use anyhow::bail;
+use serde_json::{Map, Value, json};
+
+use super::grid::Grid;
+use super::read_run;
+use crate::cli::CompareArgs;
+use crate::comparison::{Comparison, CriterionComparison, Flip, Judged, Key, Side, Verdict};
+use crate::prompt::{DEFAULT, Pack};
+use crate::report::{self, Run};
+use crate::stats::{Bootstrap, Coverage, Finding};
+
+pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    let runs = [read_run(&args.first)?, read_run(&args.second)?];
+    let (by_editor, by_mode) =
+        (differ(&runs, |line| &line.editor), differ(&runs, |line| &line.mode));
+    let pack = Pack::embedded(DEFAULT)?;
+    let side = |run: &Run, path: &Path| side(run, path, &pack, [by_editor, by_mode]);
+    let sides = [side(&runs[0], &args.first)?, side(&runs[1], &args.second)?];
+    let bootstrap = Bootstrap::default();
+    let Some(comparison) = Comparison::new(&sides[0], &sides[1], &bootstrap) else {
+        bail!(
+            "{} and {} have no judgement in common; they need the same cases, criteria and repetitions{}",
+            args.first.display(),
+            args.second.display(),
+            if by_editor { ", and the same editors" } else { "" }
+        );
+    };
+    if args.json {
+        let mut object: Map<String, Value> =
+            serde_json::from_value(serde_json::to_value(&comparison)?)?;
+        object.insert("runs".to_owned(), json!([runs[0].name, runs[1].name]));
+        super::print_json(&object)?;
+    } else {
+        print(args, &comparison, &bootstrap)?;
+    }
+    super::gate(&gates(args, &comparison))
+}
+
+/// Whether judgements must share this to be compared: where each run has one of a kind, they may be
+/// what is compared.
+fn differ<T: Ord>(runs: &[Run; 2], of: impl Fn(&crate::trace::ResultLine) -> &T) -> bool {
+    runs.iter().any(|run| run.lines.iter().map(&of).collect::<BTreeSet<_>>().len() > 1)
+}
+
+fn side(
+    run: &Run,
+    path: &Path,
+    pack: &Pack,
+    [by_editor, by_mode]: [bool; 2],
+) -> anyhow::Result<Side> {
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
+    let mut side = Side::default();
+    for (_, judged) in report::groups(std::slice::from_ref(run), pack)? {
+        for one in judged {
+            let key = Key {
+                case: one.line.case.clone(),
+                editor: one.line.editor.clone().filter(|_| by_editor),
+                criterion: one.criterion.clone(),
+                mode: one.line.mode.filter(|_| by_mode),
+                repeat: one.line.repeat,
+            };
+            let verdict = one.label.map(|label| Verdict { label: label.name, score: label.score });
+            let trace =
+                one.line.trace.as_ref().map(|trace| folder.join(trace).display().to_string());
+            let what = format!("case {:?} by {}", key.case, key.criterion);
+            if side.judgements.insert(key, Judged { verdict, trace }).is_some() {
+                bail!(
+                    "{} has two judgements of {what}, by different models or prompts; compare one judge at a time",
+                    run.name
+                );
+            }
+        }
+    }
+    Ok(side)
+}
+
+fn print(args: &CompareArgs, comparison: &Comparison, bootstrap: &Bootstrap) -> anyhow::Result<()> {
+    let mut out = anstream::stdout();
+    let bold = Style::new().bold();
+    writeln!(out, "A: {}\nB: {}", args.first.display(), args.second.display())?;
+    writeln!(
+        out,
+        "{} judgements in both; {} only in A, {} only in B; {} have a verdict only in A, {} only in B\n",
+        comparison.pairs,
+        comparison.only_in[0],
+        comparison.only_in[1],
+        comparison.lost_and_won[0],
+        comparison.lost_and_won[1]
+    )?;
+    for one in &comparison.criteria {
+        writeln!(out, "{bold}{}{bold:#}: {}", name(one), in_words(one))?;
+    }
+    let head = [
+        "criterion",
+        "pairs",
+        "cases",
+        "coverage A",
+        "coverage B",
+        "A",
+        "B",
+        "B − A",
+        "better",
+        "worse",
+        "same",
+        "p (flips)",
+        "p (signs)",
+    ];
+    let mut grid = Grid::new(1, head);
+    for one in &comparison.criteria {
+        grid.row(row(one));
+    }
+    writeln!(out, "\n{grid}")?;
+    writeln!(
+        out,
+        "Scores are 0 to 100, over judgements with a verdict in both runs; better, worse and same count cases.\n\
+         p (flips): sign-flip permutation test over cases; p (signs): exact sign test. [95 % intervals: bootstrap over\n\
+         cases, {} resamples, seed {}] Better or worse is said where the interval leaves out 0 and p (flips) is at most 0.05.",
+        bootstrap.resamples, bootstrap.seed
+    )?;
+    print_flips(&mut out, args, &comparison.flips)
+}
+
+fn print_flips(
+    out: &mut impl std::io::Write,
+    args: &CompareArgs,
+    flips: &[Flip],
+) -> anyhow::Result<()> {
+    let bold = Style::new().bold();
+    writeln!(out, "\n{bold}{} flips{bold:#}, the largest first", flips.len())?;
+    for flip in flips.iter().take(args.flips) {
+        let Key { case, editor, criterion, mode, repeat } = &flip.judged;
+        let mut what = vec![case.clone()];
+        what.extend(editor.clone());
+        what.push(criterion.clone());
+        what.extend(mode.map(|mode| mode.to_string()));
+        if *repeat > 0 {
+            what.push(format!("repeat {repeat}"));
+        }
+        writeln!(
+            out,
+            "  {:+7.2}  {}: {} → {}",
+            flip.difference,
+            what.join(" · "),
+            flip.first.label,
+            flip.second.label
+        )?;
+        for (side, trace) in ["A", "B"].iter().zip(&flip.traces) {
+            if let Some(trace) = trace {
+                writeln!(out, "           {side}: {trace}")?;
+            }
+        }
+    }
+    if flips.len() > args.flips {
+        writeln!(out, "  … and {} more (--flips {})", flips.len() - args.flips, flips.len())?;
+    }
+    Ok(())
+}
+
+fn name(one: &CriterionComparison) -> &str {
+    one.criterion.as_deref().unwrap_or("all")
+}
+
+fn in_words(one: &CriterionComparison) -> String {
+    match (one.finding, one.more_cases) {
+        (Finding::Better, _) => "B is better".to_owned(),
+        (Finding::Worse, _) => "B is worse".to_owned(),
+        (Finding::NoEvidence, _) if one.pairs == 0 => {
+            "no evidence either way: no judgement has a verdict in both runs".to_owned()
+        }
+        (Finding::NoEvidence, None) => {
+            "no evidence either way: no difference that more cases like these would show".to_owned()
+        }
+        (Finding::NoEvidence, Some(more)) => format!(
+            "no evidence either way; to tell a difference of {} points from none it would take about {more} more cases",
+            one.difference.value.map(|value| format!("{value:+.2}")).unwrap_or_default()
+        ),
+    }
+}
+
+fn row(one: &CriterionComparison) -> Vec<String> {
+    let number = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.2}"));
+    let p = |value: Option<f64>| value.map_or("–".to_owned(), |value| format!("{value:.4}"));
+    let covered =
+        |coverage: Coverage| number(coverage.fraction().ok().map(|part| 100.0 * part)) + " %";
+    let [better, worse, same] = one.better_worse_same.map(|count| count.to_string());
+    vec![
+        name(one).to_owned(),
+        one.pairs.to_string(),
+        one.cases.to_string(),
+        covered(one.coverage[0]),
+        covered(one.coverage[1]),
+        number(one.means[0]),
+        number(one.means[1]),
+        one.difference.to_string(),
+        better,
+        worse,
+        same,
+        p(one.p_permutation),
+        p(one.p_sign),
+    ]
+}
+
+fn gates(args: &CompareArgs, comparison: &Comparison) -> Vec<String> {
+    const ROUNDING: f64 = 1e-9;
+    let mut complaints = Vec::new();
+    for one in comparison.criteria.iter().filter(|one| one.criterion.is_some()) {
+        if let Some(most) = args.max_regression {
+            match one.difference.value {
+                Ok(difference) if difference + ROUNDING < -most => complaints.push(format!(
+                    "{}: the mean falls by {:.2} points, more than --max-regression {most}",
+                    name(one),
+                    -difference
+                )),
+                Ok(_) => {}
+                Err(_) => complaints.push(format!(
+                    "{}: no judgement has a verdict in both runs, so that --max-regression {most} is not shown to hold",
+                    name(one)
+                )),
+            }
+        }
+        let covered = one.coverage[1].fraction().unwrap_or(0.0);
+        if let Some(floor) = args.min_coverage.filter(|floor| covered + ROUNDING < *floor) {
+            complaints.push(format!(
+                "{}: coverage of B {:.2} % is below --min-coverage {:.2} %",
+                name(one),
+                100.0 * covered,
+                100.0 * floor
+            ));
+        }
+    }
+    complaints
+}
