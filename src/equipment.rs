@@ -202,7 +202,7 @@ fn ready(
     }
     let folder = match models.presence(entry, false) {
         Presence::Present => models.folder(entry),
-        _ if entry.is_in_program() => models.fetch(entry, progress)?,
+        _ if entry.is_in_program() => models.fetch(entry, false, progress)?,
         Presence::Absent => {
             bail!("{0} is not here; run `deeplook models fetch {0}`", entry.name)
         }

@@ -128,7 +128,7 @@ fn fetch(models: &Models, names: &[String], again: bool) -> anyhow::Result<ExitC
             let model = models.entry(name)?;
             match models.presence(model, false) {
                 Presence::Present if !again => (true, models.folder(model)),
-                _ => (false, models.fetch(model, &progress)?),
+                _ => (false, models.fetch(model, again, &progress)?),
             }
         };
         let done = if found { "is here already" } else { "fetched" };

@@ -83,9 +83,14 @@ impl Models {
             if !path.is_file() {
                 return Presence::Damaged(format!("{} is missing", path.display()));
             }
-            let Some(expected) = file.sha256.as_ref().or(fetched.get(&file.name)) else {
+            let then = fetched.get(&file.name);
+            let Some(expected) = file.sha256.as_ref().or(then) else {
                 return Presence::Damaged(format!("the hash of {} is unknown", path.display()));
             };
+            if then.is_some_and(|then| then != expected) {
+                let path = path.display();
+                return Presence::Damaged(format!("{path} belongs to another version of deeplook"));
+            }
             if thorough && !file_hash(&path).is_ok_and(|found| found == *expected) {
                 return Presence::Damaged(format!("{} is not what was fetched", path.display()));
             }
@@ -144,42 +149,38 @@ impl Models {
         Ok(path)
     }
 
-    /// Fetches a model, whatever is there already.
-    pub(crate) fn fetch(&self, model: &ModelEntry, progress: &Progress) -> anyhow::Result<PathBuf> {
+    /// Fetches a model where it is not there as it should be, or `again`.
+    pub(crate) fn fetch(
+        &self,
+        model: &ModelEntry,
+        again: bool,
+        progress: &Progress,
+    ) -> anyhow::Result<PathBuf> {
         let folder = self.folder(model);
-        let parent = folder.parent().unwrap_or(&self.cache);
-        files::create_folder(parent)?;
-        // Everything is made beside its place: nobody ever sees half a model.
-        let beside = tempfile::Builder::new()
-            .prefix(".unfinished-")
-            .tempdir_in(parent)
-            .with_context(|| format!("cannot write in {}", parent.display()))?;
-        fetch::model(model, beside.path(), progress)
-            .with_context(|| format!("{} cannot be fetched", model.name))?;
-        let mut hashes = BTreeMap::new();
-        for file in &model.files {
-            let path = beside.path().join(&file.name);
-            let found = file_hash(&path)?;
-            if let Some(expected) = file.sha256.as_ref().filter(|expected| **expected != found) {
-                bail!(
-                    "{} of {} is not what it should be: its sha256 is {found}, expected {expected}; \
-                     nothing was kept",
-                    file.name,
-                    model.name
-                );
-            }
-            hashes.insert(file.name.clone(), found);
+        files::create_folder(folder.parent().unwrap_or(&self.cache))?;
+        // Two at once would replace each other's files. No lock is better than no model.
+        let lock = self.cache.join(format!(".fetching-{}", model.name));
+        let lock = fs::File::create(&lock)
+            .with_context(|| format!("cannot write in {}", self.cache.display()))?;
+        let _ = lock.lock();
+        if !again && self.presence(model, false) == Presence::Present {
+            return Ok(folder);
         }
-        files::write_atomically(&beside.path().join(FETCHED), &serde_json::to_vec(&hashes)?)?;
-        // A folder cannot be replaced in one step; what is there is moved away first.
-        let old = beside.path().with_extension("old");
-        let replaced = fs::rename(&folder, &old).is_ok();
-        let moved = fs::rename(beside.keep(), &folder)
-            .with_context(|| format!("cannot write {}", folder.display()));
-        if replaced {
-            let _ = fs::remove_dir_all(&old);
-        }
-        moved.map(|()| folder)
+        // Everything is made beside its place: nobody ever sees half a model. What a killed run left
+        // there goes first.
+        let beside = folder.with_file_name(format!(".unfinished-{}", model.name));
+        let old = folder.with_file_name(format!(".old-{}", model.name));
+        let _ = fs::remove_dir_all(&beside);
+        let _ = fs::remove_dir_all(&old);
+        let made = fetch_into(&beside, model, progress).and_then(|()| {
+            // A folder cannot be replaced in one step; what is there is moved away first.
+            let _ = fs::rename(&folder, &old);
+            fs::rename(&beside, &folder)
+                .with_context(|| format!("cannot write {}", folder.display()))
+        });
+        let _ = fs::remove_dir_all(&beside);
+        let _ = fs::remove_dir_all(&old);
+        made.map(|()| folder)
     }
 
     /// The hashes of a model's files, for the record.
@@ -191,6 +192,27 @@ impl Models {
             .map(|f| Ok((f.name.clone(), file_hash(&folder.join(&f.name))?)))
             .collect()
     }
+}
+
+/// Puts a model's files, checked, and their hashes into a new folder.
+fn fetch_into(folder: &Path, model: &ModelEntry, progress: &Progress) -> anyhow::Result<()> {
+    files::create_folder(folder)?;
+    fetch::model(model, folder, progress)
+        .with_context(|| format!("{} cannot be fetched", model.name))?;
+    let mut hashes = BTreeMap::new();
+    for file in &model.files {
+        let found = file_hash(&folder.join(&file.name))?;
+        if let Some(expected) = file.sha256.as_ref().filter(|expected| **expected != found) {
+            bail!(
+                "{} of {} is not what it should be: its sha256 is {found}, expected {expected}; \
+                 nothing was kept",
+                file.name,
+                model.name
+            );
+        }
+        hashes.insert(file.name.clone(), found);
+    }
+    files::write_atomically(&folder.join(FETCHED), &serde_json::to_vec(&hashes)?)
 }
 
 /// The library that the user named.
@@ -225,7 +247,7 @@ mod tests {
             model.files[0].sha256 = Some(Hash::of(b"something else"));
         }
         let model = models.entry("demo-detector").unwrap();
-        let error = models.fetch(model, &Progress::hidden()).unwrap_err();
+        let error = models.fetch(model, false, &Progress::hidden()).unwrap_err();
         assert!(format!("{error:#}").contains("expected"), "{error:#}");
         assert_eq!(models.presence(model, false), Presence::Absent);
         let left = fs::read_dir(folder.path().join("models")).unwrap().count();
@@ -238,10 +260,15 @@ mod tests {
         let models = models(folder.path());
         let model = models.entry("demo-detector").unwrap();
         assert_eq!(models.presence(model, true), Presence::Absent);
-        for _ in 0..2 {
-            models.fetch(model, &Progress::hidden()).unwrap();
+        let unfinished = models.folder(model).with_file_name(".unfinished-demo-detector");
+        fs::create_dir_all(&unfinished).unwrap();
+        fs::write(unfinished.join("model.onnx"), b"half").unwrap();
+        for again in [false, true] {
+            models.fetch(model, again, &Progress::hidden()).unwrap();
             assert_eq!(models.presence(model, true), Presence::Present);
         }
+        let left = fs::read_dir(folder.path().join("models")).unwrap().count();
+        assert_eq!(left, 1, "what a killed run left is still there");
         let file = models.folder(model).join("model.onnx");
         let mut bytes = fs::read(&file).unwrap();
         bytes[0] ^= 1;
@@ -249,5 +276,21 @@ mod tests {
         assert!(matches!(models.presence(model, true), Presence::Damaged(_)));
         fs::remove_file(&file).unwrap();
         assert!(matches!(models.presence(model, false), Presence::Damaged(_)));
+        models.fetch(model, false, &Progress::hidden()).unwrap();
+        assert_eq!(models.presence(model, true), Presence::Present);
+    }
+
+    #[test]
+    fn what_another_version_fetched_is_fetched_anew() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut models = models(folder.path());
+        let model = models.entry("demo-detector").unwrap();
+        models.fetch(model, false, &Progress::hidden()).unwrap();
+        for model in &mut models.table.models {
+            model.files[0].sha256 = Some(Hash::of(b"a newer one"));
+        }
+        let model = models.entry("demo-detector").unwrap();
+        let Presence::Damaged(why) = models.presence(model, false) else { panic!("it is old") };
+        assert!(why.contains("another version"), "{why}");
     }
 }

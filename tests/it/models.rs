@@ -12,9 +12,11 @@ use super::judging::files;
 /// A model hub: every file is a run of bytes that ends with its name.
 struct Hub {
     url: String,
-    /// Path and `Range` of each request.
-    seen: Arc<Mutex<Vec<(String, Option<String>)>>>,
+    seen: Arc<Requests>,
 }
+
+/// Path and `Range` of each request.
+type Requests = Mutex<Vec<(String, Option<String>)>>;
 
 /// What the hub does with the large file.
 #[derive(Clone, Copy, PartialEq)]
@@ -56,7 +58,7 @@ impl Hub {
     }
 }
 
-fn serve(mut stream: TcpStream, mood: Mood, seen: &Mutex<Vec<(String, Option<String>)>>) {
+fn serve(mut stream: TcpStream, mood: Mood, seen: &Requests) {
     let mut lines = BufReader::new(stream.try_clone().unwrap()).lines().map_while(Result::ok);
     let path = lines.next().unwrap_or_default().split(' ').nth(1).unwrap_or_default().to_owned();
     let headers: Vec<String> = lines.by_ref().take_while(|line| !line.is_empty()).collect();

@@ -7,6 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import onnx
+import onnx.numpy_helper
 import torch
 from PIL import Image
 from tokenizers import Tokenizer, decoders, models, normalizers, pre_tokenizers, processors
@@ -171,6 +173,52 @@ def thaw(module):
 
 def backbone(model):
     return model.model.backbone.conv_encoder.model
+
+
+def load_weights(model, path):
+    """From a file of PyTorch's, or out of an exported network. An export has its batch norms inside
+    the convolutions before them, so that they come back as doing nothing but adding."""
+    if Path(path).suffix == ".onnx":
+        found = exported(path, model.state_dict())
+    else:
+        found = torch.load(path)
+    model.load_state_dict(found)
+
+
+def exported(path, wanted):
+    """The weights in an ONNX file under PyTorch's names, known by the modules that use them."""
+    graph = onnx.load(path).graph
+    values = {weight.name: onnx.numpy_helper.to_array(weight) for weight in graph.initializer}
+    for node in graph.node:  # Weights that are equal are stored once.
+        if node.op_type == "Identity" and node.input[0] in values:
+            values[node.output[0]] = values[node.input[0]]
+    found = {name.removeprefix("model."): value for name, value in values.items()}
+    levels = []
+    for node in graph.node:
+        parts = node.name.split("/")[2:-1]  # Without the wrapper, and the operation itself.
+        # A sequence names its members with its own name before them.
+        parts = [a for a, b in zip(parts, [*parts[1:], ""]) if not b.startswith(a + ".")]
+        module, given = ".".join(parts), [values[name] for name in node.input if name in values]
+        if node.op_type == "Conv" and "convolution" in module:
+            norm = module.replace("convolution", "normalization")
+            found[module + ".weight"], found[norm + ".bias"] = given
+            nothing = np.zeros_like(given[1])
+            found[norm + ".weight"] = nothing + 1
+            found[norm + ".running_mean"] = nothing
+            found[norm + ".running_var"] = nothing + 1 - 1e-5
+            found[norm + ".num_batches_tracked"] = np.array(0)
+        elif node.op_type == "LayerNormalization":
+            found[module + ".weight"], found[module + ".bias"] = given
+        elif node.op_type == "MatMul" and given:
+            found[module + ".weight"] = given[0].T
+        elif node.op_type == "Expand" and given:
+            found["model.query_position_embeddings.weight"] = given[0][0]
+        elif node.op_type == "Add" and given and module == "model":
+            levels.append(given[0][0])
+        elif node.op_type in ("Add", "Mul") and given and given[0].size > 1:
+            found[module + {"Add": ".bias", "Mul": ".weight"}[node.op_type]] = given[0].squeeze()
+    found["model.level_embed"] = np.concatenate(levels)
+    return {name: torch.tensor(found[name]) for name in wanted}
 
 
 # --- Pictures ----------------------------------------------------------------------------------

@@ -80,7 +80,7 @@ def text_blocks(ids):
 def load(weights, words):
     tokenizer = detector.tokenizer(detector.vocabulary(words))
     model = detector.network(tokenizer.get_vocab_size())
-    model.load_state_dict(torch.load(weights))
+    detector.load_weights(model, weights)
     return model.eval(), tokenizer
 
 

@@ -531,7 +531,7 @@ def main():
     tokenizer = detector.tokenizer(words)
     model = detector.network(tokenizer.get_vocab_size())
     if args.start:
-        model.load_state_dict(torch.load(args.start))
+        detector.load_weights(model, args.start)
     drawn = detector.scenes(args.scenes, most=600)
     check = detector.scenes([args.check], limit=args.check_scenes)
     print(f"{len(drawn)} scenes, {sum(len(s.phrases) for s in drawn)} objects", flush=True)
