@@ -198,7 +198,7 @@ fn ready(
     progress: &Progress,
 ) -> anyhow::Result<std::path::PathBuf> {
     if entry.kind != kind {
-        bail!("{} is not for this; see `deeplook models list`", entry.name);
+        bail!("{} is a model of another kind; see `deeplook models list`", entry.name);
     }
     let folder = match models.presence(entry, false) {
         Presence::Present => models.folder(entry),

@@ -34,6 +34,8 @@ struct Line {
     megabytes: f64,
     licence: String,
     present: bool,
+    /// Part of this program, so that it need not be fetched.
+    built_in: bool,
     damage: Option<String>,
     path: Option<PathBuf>,
 }
@@ -48,6 +50,7 @@ fn line_of(models: &Models, model: &ModelEntry, thorough: bool) -> Line {
         megabytes: model.megabytes,
         licence: model.licence.clone(),
         present: presence == Presence::Present,
+        built_in: model.is_in_program(),
         path: (presence != Presence::Absent).then(|| models.folder(model)),
         damage: match presence {
             Presence::Damaged(what) => Some(what),
@@ -62,7 +65,7 @@ fn runtime_line(models: &Models, thorough: bool) -> Line {
     let damage = library
         .as_ref()
         .filter(|_| thorough)
-        .and_then(|_| models.runtime(&Progress::hidden()).err().map(|error| format!("{error:#}")));
+        .and_then(|_| models.check_runtime().err().map(|error| format!("{error:#}")));
     Line {
         name: RUNTIME.to_owned(),
         alias: None,
@@ -71,6 +74,7 @@ fn runtime_line(models: &Models, thorough: bool) -> Line {
         megabytes: 24.0,
         licence: runtime.licence.clone(),
         present: library.is_some() && damage.is_none(),
+        built_in: false,
         damage,
         path: library,
     }
@@ -107,6 +111,7 @@ fn state(line: &Line) -> String {
     match (&line.damage, &line.path, line.present) {
         (Some(damage), ..) => format!("{red}damaged{red:#}: {damage}"),
         (None, Some(path), true) => format!("{green}here{green:#}: {}", path.display()),
+        _ if line.built_in => "in this program; unpacked when it is first used".to_owned(),
         _ => "not fetched".to_owned(),
     }
 }
@@ -168,7 +173,7 @@ fn check(models: &Models, names: &[String], json: bool) -> anyhow::Result<ExitCo
         if lines.is_empty() {
             writeln!(out, "nothing was fetched yet; see `deeplook models list`")?;
         }
-        for line in lines.iter().filter(|line| line.damage.is_some() && line.name != RUNTIME) {
+        for line in lines.iter().filter(|line| line.damage.is_some()) {
             writeln!(out, "get it anew with `deeplook models fetch --again {}`", line.name)?;
         }
     }

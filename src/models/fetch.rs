@@ -52,6 +52,7 @@ impl Progress {
     }
 
     /// Nothing.
+    #[cfg(test)]
     pub(crate) fn hidden() -> Self {
         Self { quiet: true }
     }

@@ -119,6 +119,19 @@ impl Models {
         Ok(Runtime::load(&library)?)
     }
 
+    /// Whether the library that is here works, and is the one that was fetched.
+    pub(crate) fn check_runtime(&self) -> anyhow::Result<()> {
+        let Some(library) = self.library() else { bail!("ONNX Runtime is not there") };
+        if let Some(build) = self.table.runtime.build()
+            && library == self.library_path(build)
+            && file_hash(&library)? != build.library_sha256
+        {
+            bail!("{} is not what was fetched", library.display());
+        }
+        Runtime::load(&library)?;
+        Ok(())
+    }
+
     /// Where the library is kept once it was fetched.
     fn library_path(&self, build: &RuntimeBuild) -> PathBuf {
         let name = Path::new(&build.library).file_name().unwrap_or_default();

@@ -5,6 +5,7 @@ import os
 import random
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import onnx
@@ -117,11 +118,15 @@ def network(vocabulary_size):
         decoder_ffn_dim=384,
         num_feature_levels=3,
         encoder_n_points=2,
+        embedding_init_target=False,  # The decoder begins with what the encoder saw.
         dropout=0.0,
         fusion_droppath=0.0,
     )
     model = GroundingDinoForObjectDetection(config)
     model.model.__class__ = Proposals
+    # Two names that its code asks for and does not set where queries begin with the encoder's.
+    model.model.query_position_embeddings = SimpleNamespace(weight=None)
+    model.model.d_model = config.d_model
     model.requires_grad_(True)  # A ResNet's first layers come frozen.
     thaw(model)
     with torch.no_grad():
@@ -211,8 +216,6 @@ def exported(path, wanted):
             found[module + ".weight"], found[module + ".bias"] = given
         elif node.op_type == "MatMul" and given:
             found[module + ".weight"] = given[0].T
-        elif node.op_type == "Expand" and given:
-            found["model.query_position_embeddings.weight"] = given[0][0]
         elif node.op_type == "Add" and given and module == "model":
             levels.append(given[0][0])
         elif node.op_type in ("Add", "Mul") and given and given[0].size > 1:

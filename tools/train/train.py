@@ -420,20 +420,22 @@ def right_text(out, size, views):
 
 @torch.no_grad()
 def decoder_like_encoder(model):
-    """Lets the decoder begin with what the encoder knows: a query looks at the middle of its box,
-    with the encoder's own projection, and leaves the box as it is."""
+    """Lets the decoder begin with saying what the encoder says: it adds nothing to the encoder's
+    queries and leaves their boxes as they are."""
     inner = model.model
     for layer in inner.decoder.layers:
-        look = layer.encoder_attn
-        look.value_proj.weight.copy_(2 * inner.enc_output.weight)
-        look.value_proj.bias.copy_(2 * inner.enc_output.bias)
-        look.output_proj.weight.copy_(torch.eye(len(look.output_proj.weight)))
-        look.output_proj.bias.zero_()
-        look.sampling_offsets.bias.mul_(0.3)
-        for quiet in (layer.self_attn.out_proj, layer.encoder_attn_text.out_proj, layer.fc2):
-            quiet.weight.mul_(0.1)
+        looks = (layer.self_attn.out_proj, layer.encoder_attn_text.out_proj, layer.encoder_attn.output_proj)
+        for quiet in (*looks, layer.fc2):
+            quiet.weight.zero_()
             quiet.bias.zero_()
-    inner.decoder.layer_norm.load_state_dict(inner.enc_output_norm.state_dict())
+        norms = (layer.self_attn_layer_norm, layer.encoder_attn_text_layer_norm, layer.encoder_attn_layer_norm)
+        for norm in (*norms, layer.final_layer_norm):
+            norm.weight.fill_(1)
+            norm.bias.zero_()
+    # Each of these norms took away mean and deviation of a query; the last one gives them back.
+    before, after = inner.enc_output_norm, inner.decoder.layer_norm
+    after.weight.fill_((before.weight.square().mean() + before.bias.var()).sqrt())
+    after.bias.fill_(before.bias.mean())
     for head in model.bbox_embed:
         head.layers[-1].weight.zero_()
         head.layers[-1].bias.zero_()

@@ -155,7 +155,8 @@ fn runner(session: Session) -> Result<Box<Run>, String> {
         }
         _ => {
             let wanted = "one picture (f32, 1×3×H×W, H and W free) and give one";
-            return Err(format!("it must take {wanted}, but takes {:?}", session.inputs()));
+            let names: Vec<&str> = session.inputs().keys().map(String::as_str).collect();
+            return Err(format!("it must take {wanted}, but takes {}", names.join(", ")));
         }
     };
     Ok(Box::new(move |Planes { size, values }| {

@@ -24,7 +24,8 @@ pub struct Windows {
 
 impl Default for Windows {
     fn default() -> Self {
-        Self { from_reduction: 1.5, overlap: 0.25, most: 16 }
+        // Below that the whole picture shows enough, and every window is one more chance to be wrong.
+        Self { from_reduction: 2.5, overlap: 0.25, most: 16 }
     }
 }
 
