@@ -37,6 +37,6 @@ for case in cases:
     print(f"{case['target']}: {'found' if hit else 'missed'}")
 print(f"recall@1 {found}/{len(cases)}")
 # A check of the whole way, not of the detector's quality, which its README states.
-assert found >= len(cases) - 2, "the demo detector finds too little"
+assert found >= len(cases) // 2, "the demo detector finds too little"
 absent = look(cases[0]["source"], "a photograph of a dog")
 assert not absent["data"]["boxes"] or absent["data"]["boxes"][0]["score"] < 0.6, absent["text"]
