@@ -43,6 +43,10 @@ impl InputPicture {
         &self.bytes
     }
 
+    pub(crate) fn shared_bytes(&self) -> Arc<[u8]> {
+        Arc::clone(&self.bytes)
+    }
+
     /// The hash of the file.
     pub fn hash(&self) -> &Hash {
         &self.hash

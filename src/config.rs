@@ -13,8 +13,8 @@ use crate::cli::JudgeOptions;
 use crate::deliberation::Limits;
 use crate::judge::JudgeSettings;
 use crate::message::Dialect;
-use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Rules};
-use crate::prompt::{self, Pack};
+use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Rules, Secret};
+use crate::prompt::{self, Mode, Pack};
 use crate::protocol::Targets;
 use crate::sending::Preparation;
 use crate::trace::ModelRecord;
@@ -28,18 +28,23 @@ pub(crate) struct Resolved {
     pub settings: JudgeSettings,
 }
 
-/// Resolves the options that `judge` and everything that judges share.
-pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
+/// Resolves the options that `judge` and everything that judges share. Whoever will not ask needs no
+/// key.
+pub(crate) fn resolve(
+    options: &JudgeOptions,
+    mode: Mode,
+    will_ask: bool,
+) -> anyhow::Result<Resolved> {
     let pack = match &options.prompts {
         Some(folder) => Pack::load(folder)?,
         None => Pack::embedded(prompt::DEFAULT)?,
     };
     let mut settings = JudgeSettings {
-        mode: options.mode,
+        mode,
         targets: if options.per_target { Targets::Literal } else { Targets::Sensible },
         limits: Limits {
             turns: options.max_turns,
-            tool_calls: options.max_calls,
+            tool_calls: options.max_tool_calls,
             tokens: options.token_budget,
             ..Limits::default()
         },
@@ -86,12 +91,16 @@ pub(crate) fn resolve(options: &JudgeOptions) -> anyhow::Result<Resolved> {
         boxes: profile.boxes,
         price: None,
     };
-    let model = OpenAi::new(OpenAiSettings {
+    let mut server = OpenAiSettings {
         base_url,
         params: record.params.clone(),
         timeout: Duration::from_secs(options.timeout),
         ..OpenAiSettings::new(options.model.clone(), profile)
-    })?;
+    };
+    if !will_ask {
+        server.key = server.key.or(Secret::new("none"));
+    }
+    let model = OpenAi::new(server)?;
     record.price = prices.of(&record.id, model.base_url()).cloned();
     record.base_url = Some(model.base_url().to_owned());
     Ok(Resolved { model: AnyModel::OpenAi(Box::new(model)), record, pack, settings })

@@ -28,15 +28,23 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> 
     replace(path, bytes).with_context(|| format!("cannot write {}", path.display()))
 }
 
-/// The same with the plain error.
+/// The same with the plain error. The bytes are on the disk before the name is: after a power cut,
+/// too, the file is whole or not there.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = beside(path);
     let write = || {
         let mut file = fs::File::create(&beside)?;
         file.write_all(bytes)?;
+        file.sync_data()?;
         fs::rename(&beside, path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&beside)))
+}
+
+/// Makes the names in a folder survive a power cut.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
+    // Only Unix can open a folder; elsewhere the system sees to it.
+    if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
 fn beside(path: &Path) -> PathBuf {

@@ -31,6 +31,23 @@ impl Hash {
         }
     }
 
+    /// The hash of a value as JSON, which is never in memory as a whole.
+    pub fn of_json(value: &impl Serialize) -> serde_json::Result<Self> {
+        struct Hashing(Sha256);
+        impl io::Write for Hashing {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.update(bytes);
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let mut hashing = Hashing(Sha256::new());
+        serde_json::to_writer(&mut hashing, value)?;
+        Ok(Self::in_hex(&hashing.0.finalize()))
+    }
+
     fn in_hex(digest: &[u8]) -> Self {
         Self(digest.iter().map(|byte| format!("{byte:02x}")).collect())
     }

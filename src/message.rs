@@ -46,6 +46,16 @@ pub enum MediaType {
     Jpeg,
 }
 
+impl MediaType {
+    /// The extension of a file.
+    pub fn extension(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Jpeg => "jpg",
+        }
+    }
+}
+
 impl fmt::Display for MediaType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

@@ -27,6 +27,9 @@ pub(crate) struct JudgeArgs {
     /// By which criterion to judge.
     #[arg(long, value_name = "if|vc|both", default_value = "both")]
     pub criterion: String,
+    /// What the judge gets to see: tools to search with, crops and masks from boxes, or one look.
+    #[arg(long, value_enum, default_value = "tool")]
+    pub mode: Mode,
     #[command(flatten)]
     pub options: JudgeOptions,
     /// Where to write the trace [default: a new folder in traces/runs/].
@@ -60,9 +63,6 @@ pub(crate) struct CaseFacts {
 /// What everything that judges takes.
 #[derive(Debug, Args)]
 pub(crate) struct JudgeOptions {
-    /// What the judge gets to see: tools to search with, crops and masks from boxes, or one look.
-    #[arg(long, value_enum, default_value = "tool")]
-    pub mode: Mode,
     /// Judge every target on its own, also where the instruction is about their number.
     #[arg(long)]
     pub per_target: bool,
@@ -90,7 +90,7 @@ pub(crate) struct JudgeOptions {
     pub max_turns: u32,
     /// The most tool calls over all turns.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(..=1000))]
-    pub max_calls: u32,
+    pub max_tool_calls: u32,
     /// The most tokens that a question and all its turns may use; beyond them it has failed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub token_budget: Option<u64>,

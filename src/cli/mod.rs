@@ -4,6 +4,7 @@ mod agree;
 mod compare;
 mod dataset;
 mod demo;
+mod eval;
 mod judge;
 mod models;
 mod prompts;
@@ -19,6 +20,7 @@ pub(crate) use self::agree::{AgreeArgs, AgreementFloor};
 pub(crate) use self::compare::CompareArgs;
 pub(crate) use self::dataset::{DataSetArgs, DatasetCommand};
 pub(crate) use self::demo::DemoArgs;
+pub(crate) use self::eval::{DataOptions, EvalArgs, RunCommand};
 pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
@@ -51,6 +53,11 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     /// Look at judgements in the browser: pictures, reasoning, evidence.
     View(ViewArgs),
+    /// Judge a whole data set; the same command again goes on where it was stopped.
+    Eval(Box<EvalArgs>),
+    /// See, join and mend runs.
+    #[command(subcommand)]
+    Run(RunCommand),
     /// Use one of the judge's tools on pictures of your own.
     Tool(ToolArgs),
     /// See, fetch and check the model files that some tools need.

@@ -1,4 +1,5 @@
-//! `deeplook demo`: what deeplook does, on scenes that it draws itself and whose truth it knows.
+//! `deeplook demo`: the whole story on scenes that it draws itself and whose truth it knows: a data
+//! set, a run over all editors in two modes, and how often the judge is right.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,97 +9,176 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use deeplook_tools::{Picture, Toolbox, grounding};
+use deeplook_tools::{Toolbox, grounding};
 use minijinja::value::Serde;
 use serde::Serialize;
-use tokio::sync::Semaphore;
-use tokio::task::JoinSet;
 
-use crate::case::EditCase;
+use super::progress::Watching;
 use crate::cli::{DemoArgs, ToolOptions};
-use crate::dataset::draw;
+use crate::dataset::case_file::LabelRecord;
+use crate::dataset::{Case, DataSet, LoadOptions, draw};
 use crate::dialect;
 use crate::equipment::{self, DEMO_DETECTOR};
 use crate::files;
-use crate::judge::{Judge, JudgeSettings, Judged};
+use crate::judge::{Judge, JudgeSettings, Shared};
 use crate::message::Dialect;
-use crate::model::Rules;
+use crate::model::{AnyModel, Gate, Rules};
 use crate::models::Progress;
-use crate::prompt::{self, Pack};
-use crate::trace::{Bundle, RunFolder, ToolAnswer, What};
+use crate::prompt::{self, Mode, Pack};
+use crate::run::{Job, JobKey, Ledger, Planned, RunRecord, Runner, table};
+use crate::trace::{Bundle, ResultLine, ToolAnswer, What};
 
-/// Two of each type of instruction.
-const CASES: usize = 14;
+/// One of each type of instruction.
+const CASES: usize = 7;
 const SEED: u64 = 1;
-/// Cases under way at the same time: drawing and looking keep the cores busy by themselves.
-const AT_A_TIME: usize = 2;
+const MODES: [Mode; 2] = [Mode::Tool, Mode::Oracle];
 /// The folder is ours to replace if this is in it.
 const PAGE: &str = "index.html";
 const MARK: &str = "<!-- deeplook demo -->";
+/// What else a demo writes: only this is ever taken away.
+const FOLDERS: [&str; 3] = ["blobs", "judgements", "scenes"];
+const FILES: [&str; 3] = ["results.jsonl", "run.json", "report.html"];
 
 pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let out = &args.out;
     make_room(out)?;
-    let (judge, unavailable) = judge()?;
-    let cases = super::runtime()?.block_on(judge_all(judge, out))?;
-    let page = out.join(PAGE);
-    files::write_atomically(&page, render(&cases)?.as_bytes())?;
-    let right = |criterion: &str| {
-        let judgements = cases.iter().flat_map(|case| &case.judgements);
-        judgements.filter(|judgement| judgement.criterion == criterion && judgement.right).count()
+    let bar = super::progress("drawing", CASES)?;
+    let made = draw::make(&out.join("scenes"), CASES, SEED, &|| bar.inc(1))?;
+    bar.finish_and_clear();
+    let set = DataSet::open(&made.cases_file, &LoadOptions::default())?;
+    let truth = truth(&made.labels_file)?;
+    let shared = Arc::new(Shared::default());
+    let (judges, unavailable) = judges(&shared)?;
+    let planned = planned(&set.cases, &judges);
+    let settings = judges.iter().map(|(mode, judge)| (*mode, judge.described())).collect();
+    let record = RunRecord::new(made.cases_file.clone(), None, planned, settings);
+    let (run, _lock, mut ledger) = super::eval::start(out, &record)?;
+
+    let cases = Arc::new(set.cases);
+    let jobs = jobs(&record.planned, &cases);
+    let gate = Arc::new(Gate::default());
+    let mut watching = Watching::new(jobs.len(), false, false, &gate, || None)?;
+    let runner = Runner {
+        judges,
+        cases: Arc::clone(&cases),
+        run,
+        shared,
+        gate: Arc::clone(&gate),
+        concurrency: std::thread::available_parallelism().map_or(2, usize::from),
+        keep_going: true,
     };
-    writeln!(
-        anstream::stdout(),
-        "Drew {CASES} scenes, had each edited, and judged the edits with the offline judge `rules`, a baseline.\n\
-         Its label is the true one for instruction following in {} of {CASES} cases, for visual consistency in {}.\n\
-         Open {}",
-        right("if"),
-        right("vc"),
-        page.display()
-    )?;
-    for (tool, why) in unavailable {
-        writeln!(anstream::stdout(), "It worked without {tool}: {why}")?;
-    }
+    super::runtime()?
+        .block_on(runner.run(jobs, &mut ledger, &mut |progress| watching.tell(&progress)))?;
+    watching.finish();
+
+    let shown =
+        cases.iter().enumerate().map(|(place, case)| show_case(out, place, case, &ledger, &truth));
+    let shown = shown.collect::<anyhow::Result<Vec<_>>>()?;
+    files::write_atomically(&out.join(PAGE), render(&shown)?.as_bytes())?;
+    tell(out, &record.planned, &ledger, &truth, &unavailable)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The offline judge with every tool that can be had here, and why the others cannot.
-fn judge() -> anyhow::Result<(Judge<Rules>, BTreeMap<String, String>)> {
+/// The true label of each edit and criterion.
+type Truth = BTreeMap<(String, String, String), String>;
+
+fn truth(file: &Path) -> anyhow::Result<Truth> {
+    let text =
+        fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let record = |line: &str| {
+        let LabelRecord { case, editor, criterion, label, .. } = serde_json::from_str(line)?;
+        Ok(((case, editor, criterion), label))
+    };
+    text.lines().map(record).collect()
+}
+
+fn true_label<'a>(truth: &'a Truth, line: &ResultLine) -> Option<&'a str> {
+    let key = (line.case.clone(), line.editor.clone()?, line.criterion.clone());
+    truth.get(&key).map(String::as_str)
+}
+
+fn planned(cases: &[Case], judges: &BTreeMap<Mode, Judge<AnyModel>>) -> Planned {
+    let criteria = judges.values().flat_map(|judge| judge.pack().criteria());
+    Planned {
+        criteria: criteria.map(|criterion| criterion.id.clone()).collect(),
+        modes: MODES.into(),
+        repeats: 1,
+        edits: cases
+            .iter()
+            .map(|case| (case.id.clone(), case.edits.keys().cloned().collect()))
+            .collect(),
+        shard: None,
+    }
+}
+
+fn jobs(planned: &Planned, cases: &[Case]) -> Vec<Job> {
+    let places: BTreeMap<&str, usize> =
+        cases.iter().enumerate().map(|(place, case)| (case.id.as_str(), place)).collect();
+    let job = |key: JobKey| Some(Job { case: *places.get(key.case.as_str())?, key });
+    planned.keys().filter_map(job).collect()
+}
+
+/// The leaderboard, how often its labels are the true ones, and where to look next.
+fn tell(
+    out: &Path,
+    planned: &Planned,
+    ledger: &Ledger,
+    truth: &Truth,
+    unavailable: &BTreeMap<String, String>,
+) -> anyhow::Result<()> {
+    let mut stdout = anstream::stdout();
+    let edits: usize = planned.edits.values().map(|editors| editors.len()).sum();
+    writeln!(
+        stdout,
+        "Drew {CASES} scenes, had them edited {edits} times by simulated editors of known behaviour, and judged every \
+         edit\nwith the offline judge `rules`, a baseline that was not told the editor or the truth.\n\n{}",
+        table(planned.keys(), ledger.lines())
+    )?;
+    let mut right: BTreeMap<(Mode, &str), (usize, usize)> = BTreeMap::new();
+    for (key, line) in ledger.lines() {
+        let (known, all) = right.entry((key.mode, &key.criterion)).or_default();
+        *known += usize::from(
+            line.label.as_deref().is_some_and(|label| Some(label) == true_label(truth, line)),
+        );
+        *all += 1;
+    }
+    for ((mode, criterion), (right, all)) in right {
+        writeln!(stdout, "{mode}, {criterion}: the true label in {right} of {all} judgements")?;
+    }
+    for (tool, why) in unavailable {
+        writeln!(stdout, "it worked without {tool}: {why}")?;
+    }
+    let shown = out.display();
+    writeln!(
+        stdout,
+        "\nOpen {shown}/{PAGE}\nThe data set is {shown}/scenes, the run {shown} (results.jsonl, judgements/); next:\n  \
+         deeplook run status {shown}\n  deeplook eval {shown}/scenes --run my-run"
+    )?;
+    Ok(())
+}
+
+/// The offline judge of both modes with every tool that can be had here, and why the others cannot.
+fn judges(
+    shared: &Arc<Shared>,
+) -> anyhow::Result<(BTreeMap<Mode, Judge<AnyModel>>, BTreeMap<String, String>)> {
     // Drawn scenes are what the demo detector knows; they are sharp enough as they are.
-    let models = ToolOptions {
+    let tools = ToolOptions {
         detector: Some(DEMO_DETECTOR.to_owned()),
         enhancer: Some("lanczos".to_owned()),
         ..ToolOptions::default()
     };
-    let progress = Progress::shown();
-    let toolbox = equipment::toolbox(&models, None, &progress)
+    let toolbox = equipment::toolbox(&tools, None, &Progress::shown())
         .unwrap_or_else(|error| Toolbox::standard().without(grounding::NAME, format!("{error:#}")));
-    let unavailable = toolbox.unavailable().clone();
-    let pack = Pack::embedded(prompt::DEFAULT)?;
-    let record = Rules::record(Dialect::Native);
-    let settings = JudgeSettings::default();
-    Ok((Judge::new(Rules::default(), record, pack, toolbox, settings), unavailable))
-}
-
-/// Judges all cases, a few at a time.
-async fn judge_all(judge: Judge<Rules>, out: &Path) -> anyhow::Result<Vec<ShownCase>> {
-    let bar = super::progress("drawing and judging", CASES)?;
-    let judge = Arc::new(judge);
-    let room = Arc::new(Semaphore::new(AT_A_TIME));
-    let mut tasks = JoinSet::new();
-    for index in 0..CASES {
-        let (judge, room, out, bar) =
-            (Arc::clone(&judge), Arc::clone(&room), out.to_owned(), bar.clone());
-        tasks.spawn(async move {
-            let _permit = room.acquire().await?;
-            let shown = show_case(&judge, &out, index).await;
-            bar.inc(1);
-            shown
-        });
-    }
-    let mut cases = tasks.join_all().await.into_iter().collect::<anyhow::Result<Vec<_>>>()?;
-    cases.sort_by(|a, b| a.id.cmp(&b.id));
-    Ok(cases)
+    let (unavailable, toolbox) = (toolbox.unavailable().clone(), Arc::new(toolbox));
+    let judge = |mode: Mode| {
+        let pack = Pack::embedded(prompt::DEFAULT)?;
+        let record = Rules::record(Dialect::Native);
+        let settings = JudgeSettings { mode, ..JudgeSettings::default() };
+        let model = AnyModel::Rules(Rules::default());
+        let judge = Judge::new(model, record, pack, Arc::clone(&toolbox), settings);
+        Ok((mode, judge.sharing(Arc::clone(shared))))
+    };
+    Ok((MODES.into_iter().map(judge).collect::<anyhow::Result<_>>()?, unavailable))
 }
 
 /// Takes away what an earlier demo wrote; anything else is not ours to touch.
@@ -116,10 +196,15 @@ fn make_room(out: &Path) -> anyhow::Result<()> {
             );
         }
         // Only what a demo writes: somebody may have put a file of theirs beside it.
-        for folder in [out.join("blobs"), out.join("judgements")] {
+        let cannot = |path: &Path| format!("cannot replace {}", path.display());
+        for folder in FOLDERS.map(|name| out.join(name)) {
             if folder.is_dir() {
-                fs::remove_dir_all(&folder)
-                    .with_context(|| format!("cannot replace {}", folder.display()))?;
+                fs::remove_dir_all(&folder).with_context(|| cannot(&folder))?;
+            }
+        }
+        for file in FILES.map(|name| out.join(name)) {
+            if file.is_file() {
+                fs::remove_file(&file).with_context(|| cannot(&file))?;
             }
         }
     }
@@ -131,9 +216,9 @@ fn make_room(out: &Path) -> anyhow::Result<()> {
 #[derive(Serialize)]
 struct ShownCase {
     id: String,
-    kind: &'static str,
+    kind: Option<String>,
     instruction: String,
-    editor: &'static str,
+    editor: String,
     source: PathBuf,
     edited: PathBuf,
     judgements: Vec<ShownJudgement>,
@@ -141,10 +226,9 @@ struct ShownCase {
 
 #[derive(Serialize)]
 struct ShownJudgement {
-    criterion: String,
     name: String,
     label: String,
-    truth: &'static str,
+    truth: String,
     right: bool,
     steps: Vec<ShownStep>,
 }
@@ -163,50 +247,47 @@ struct ShownPicture {
     path: PathBuf,
 }
 
-/// Draws a case, takes one editor's picture of it, and judges that.
-async fn show_case(judge: &Judge<Rules>, out: &Path, index: usize) -> anyhow::Result<ShownCase> {
-    let drawn = tokio::task::spawn_blocking(move || draw::case(SEED, index)).await??;
-    // Another editor each time, so that the page shows all of them.
-    let edit = &drawn.edits[index % drawn.edits.len()];
-    let run = RunFolder::new(out);
-    let mut case = EditCase::new(drawn.source.clone(), edit.picture.clone(), &drawn.instruction);
-    case.id = drawn.id.clone();
-    case.kind = Some(drawn.kind.name().to_owned());
-    case.target = Some(drawn.target.clone());
-    case.boxes = drawn.boxes.clone();
-    let mut judgements = Vec::new();
-    for (criterion, truth) in [("if", edit.if_label), ("vc", edit.vc_label)] {
-        let judged = judge.judge(&case, criterion, &run, &|_| ()).await?;
-        judgements.push(show_judgement(judge, out, &judged, truth)?);
-    }
-    let path = |picture: &Picture| -> anyhow::Result<PathBuf> {
-        let blob = crate::hash::Hash::of(&picture.to_png());
-        relative(out, run.blobs().find(&blob)?)
+/// One edit of a case with both its judgements in the tool mode; another editor each time, so that
+/// the page shows all of them.
+fn show_case(
+    out: &Path,
+    place: usize,
+    case: &Case,
+    ledger: &Ledger,
+    truth: &Truth,
+) -> anyhow::Result<ShownCase> {
+    let editors: Vec<&String> = case.edits.keys().collect();
+    let editor = editors[place % editors.len()];
+    let of_it = ledger
+        .lines()
+        .iter()
+        .filter(|(key, _)| key.case == case.id && key.editor == *editor && key.mode == Mode::Tool);
+    let judgements = of_it.map(|(_, line)| show_judgement(out, line, truth));
+    let path = |file: Option<&Path>| {
+        relative(out, file.with_context(|| format!("a picture of {} is gone", case.id))?)
     };
     Ok(ShownCase {
-        source: path(&drawn.source)?,
-        edited: path(&edit.picture)?,
-        id: drawn.id,
-        kind: drawn.kind.name(),
-        instruction: drawn.instruction,
-        editor: edit.editor.name(),
-        judgements,
+        judgements: judgements.collect::<anyhow::Result<_>>()?,
+        source: path(case.source.path())?,
+        edited: path(case.edits[editor].path())?,
+        id: case.id.clone(),
+        kind: case.kind.clone(),
+        instruction: case.instruction.clone(),
+        editor: editor.clone(),
     })
 }
 
-fn relative(out: &Path, path: PathBuf) -> anyhow::Result<PathBuf> {
+/// The path of a file in the demo's folder, as the page needs it.
+fn relative(out: &Path, path: &Path) -> anyhow::Result<PathBuf> {
+    let (out, path) = (fs::canonicalize(out)?, fs::canonicalize(path)?);
     Ok(path.strip_prefix(out)?.to_owned())
 }
 
-fn show_judgement(
-    judge: &Judge<Rules>,
-    out: &Path,
-    judged: &Judged,
-    truth: &'static str,
-) -> anyhow::Result<ShownJudgement> {
-    let criterion = judge.pack().criterion(&judged.judgement.criterion)?;
+fn show_judgement(out: &Path, line: &ResultLine, truth: &Truth) -> anyhow::Result<ShownJudgement> {
+    let pack = Pack::embedded(prompt::DEFAULT)?;
+    let criterion = pack.criterion(&line.criterion)?;
     let form = criterion.form();
-    let bundle = Bundle::read(&judged.trace)?;
+    let bundle = Bundle::read(&out.join(line.trace.as_deref().unwrap_or_default()))?;
     let blobs = bundle.blobs();
     let mut steps = Vec::new();
     for event in bundle.events {
@@ -230,7 +311,7 @@ fn show_judgement(
                 }
                 ToolAnswer::Saw { text, pictures, .. } => {
                     let shown = pictures.into_iter().map(|seen| {
-                        let path = relative(out, blobs.find(&seen.blob)?)?;
+                        let path = relative(out, &blobs.find(&seen.blob)?)?;
                         Ok(ShownPicture { name: seen.name, path })
                     });
                     let pictures = shown.collect::<anyhow::Result<_>>()?;
@@ -240,14 +321,14 @@ fn show_judgement(
             _ => {}
         }
     }
-    let outcome = judged.judgement.outcome.as_ref();
-    let label = judged.judgement.label().or(outcome.map(|o| o.name())).unwrap_or("interrupted");
+    let outcome = line.outcome.map_or("interrupted".to_owned(), |outcome| outcome.to_string());
+    let label = line.label.clone().unwrap_or(outcome);
+    let truth = true_label(truth, line).unwrap_or_default();
     Ok(ShownJudgement {
-        criterion: criterion.id.clone(),
         name: criterion.name.clone(),
         right: label == truth,
-        label: label.to_owned(),
-        truth,
+        truth: truth.to_owned(),
+        label,
         steps,
     })
 }

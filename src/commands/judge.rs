@@ -25,11 +25,11 @@ const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
 pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
-    let resolved = config::resolve(&args.options)?;
+    let resolved = config::resolve(&args.options, args.mode, true)?;
     let criteria = chosen(&resolved.pack, &args.criterion)?;
     let case = case(&args.source, &args.edited, &args.facts)?;
     let priced = resolved.record.price.is_some();
-    let toolbox = equipment::for_judge(args.options.mode, &args.options.tools)?;
+    let toolbox = equipment::for_judge(args.mode, &args.options.tools)?;
     let unavailable = toolbox.unavailable().clone();
     let judge =
         Judge::new(resolved.model, resolved.record, resolved.pack, toolbox, resolved.settings);
@@ -80,7 +80,7 @@ struct Named {
 }
 
 /// The ids of the criteria to judge by.
-fn chosen(pack: &crate::prompt::Pack, wanted: &str) -> anyhow::Result<Vec<String>> {
+pub(super) fn chosen(pack: &crate::prompt::Pack, wanted: &str) -> anyhow::Result<Vec<String>> {
     if wanted == "both" {
         return Ok(pack.criteria().iter().map(|criterion| criterion.id.clone()).collect());
     }

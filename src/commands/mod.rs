@@ -4,12 +4,16 @@ mod agree;
 mod compare;
 mod dataset;
 mod demo;
+mod eval;
 mod grid;
 mod judge;
 mod models;
+mod progress;
 mod prompts;
 mod replay;
 mod report;
+mod run;
+mod summary;
 mod tool;
 mod trace;
 mod view;
@@ -42,11 +46,18 @@ pub fn main() -> ExitCode {
 
 /// Runs the command; an error means that it could not be done (exit code 2).
 fn run(cli: Cli) -> anyhow::Result<ExitCode> {
+    let log = match &cli.command {
+        Command::Eval(args) => args.log.as_deref(),
+        _ => None,
+    };
+    crate::logging::start(log)?;
     match cli.command {
         Command::Judge(args) => judge::run(&args),
         Command::Replay(args) => replay::run(&args),
         Command::Trace(command) => trace::run(&command),
         Command::View(args) => view::run(&args),
+        Command::Eval(args) => eval::run(&args),
+        Command::Run(command) => run::run(&command),
         Command::Tool(args) => tool::run(&args),
         Command::Models(command) => models::run(&command),
         Command::Dataset(command) => dataset::run(&command),

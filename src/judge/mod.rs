@@ -1,6 +1,9 @@
 //! The judge: drives a deliberation with a model and tools, and records all of it.
 
+mod looks;
+mod record;
 pub(crate) mod session;
+mod shared;
 
 use std::io;
 use std::path::PathBuf;
@@ -8,9 +11,12 @@ use std::sync::Arc;
 
 use deeplook_tools::{Scene, ToolSpec, Toolbox};
 use serde_json::json;
+use tracing::Instrument as _;
 
+pub use self::looks::Looks;
 use self::session::Session;
-use crate::case::{EditCase, InputPicture};
+pub use self::shared::{Allowance, Shared, Spent};
+use crate::case::EditCase;
 use crate::deliberation::{Deliberation, Limits, Question, Script, Step};
 use crate::dialect;
 use crate::hash::Hash;
@@ -19,10 +25,7 @@ use crate::model::{ChatModel, Rules};
 use crate::prompt::{self, Criterion, Mode, ModeView, Pack, PromptError, TaskText, Turn};
 use crate::protocol::{self, Brief, ProtocolError, Targets};
 use crate::sending::Preparation;
-use crate::trace::{
-    self, CaseRecord, Event, FORMAT, FileRecord, Finished, Judgement, Manifest, ModelRecord,
-    PackRecord, PartRecord, Preprocessing, RunFolder, ToolsRecord, What,
-};
+use crate::trace::{Event, Judgement, Manifest, ModelRecord, ResultLine, RunFolder};
 use crate::verdict::Outcome;
 
 /// Everything about a judge but its model.
@@ -60,6 +63,7 @@ pub struct Judge<M> {
     pack: Arc<Pack>,
     toolbox: Arc<Toolbox>,
     settings: JudgeSettings,
+    shared: Arc<Shared>,
 }
 
 /// A judgement and where its evidence is.
@@ -71,6 +75,8 @@ pub struct Judged {
     pub trace: PathBuf,
     /// Stands for the whole trace: keep it elsewhere, and nobody can change the trace unnoticed.
     pub digest: Hash,
+    /// Its line of a run's results.
+    pub line: ResultLine,
 }
 
 impl Judge<Rules> {
@@ -91,12 +97,23 @@ impl<M> Judge<M> {
         toolbox: impl Into<Arc<Toolbox>>,
         settings: JudgeSettings,
     ) -> Self {
-        Self { model, record, pack: pack.into(), toolbox: toolbox.into(), settings }
+        let (pack, toolbox, shared) = (pack.into(), toolbox.into(), Arc::default());
+        Self { model, record, pack, toolbox, settings, shared }
+    }
+
+    /// The same judge with what it shares with others.
+    pub fn sharing(self, shared: Arc<Shared>) -> Self {
+        Self { shared, ..self }
     }
 
     /// The prompts that it uses.
     pub fn pack(&self) -> &Pack {
         &self.pack
+    }
+
+    /// Whether the pack has this criterion in this judge's mode.
+    pub fn can_judge_by(&self, criterion: &str) -> Result<(), JudgeError> {
+        self.plan(criterion).map(drop)
     }
 
     /// Does all that can fail before the first question: a case that does not fit the mode is an
@@ -110,7 +127,7 @@ impl<M> Judge<M> {
         let briefs = protocol::briefs(case, &plan.shown.pictures, self.settings.targets)?;
         let open = |brief| self.open(&plan, brief, case);
         let opened = briefs.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Prepared { judge: self, case, plan, briefs, opened })
+        Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0 })
     }
 
     /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
@@ -208,73 +225,6 @@ impl<M> Judge<M> {
             repair_answering: repair(false)?,
         })
     }
-
-    fn manifest(&self, case: &EditCase, plan: &Plan<'_>, briefs: &[Brief]) -> Manifest {
-        let file = |input: &InputPicture| FileRecord {
-            blob: input.hash().clone(),
-            size: input.picture().size(),
-        };
-        let part = |brief: &Brief| PartRecord {
-            name: brief.name.clone(),
-            boxes: brief.boxes.clone(),
-            crop: brief.crop,
-            notes: brief.notes.clone(),
-        };
-        let files = self.pack.files().map(|(name, bytes)| (name.to_owned(), Hash::of(bytes)));
-        Manifest {
-            format: FORMAT,
-            deeplook: env!("CARGO_PKG_VERSION").to_owned(),
-            case: CaseRecord {
-                id: case.id.clone(),
-                editor: case.editor.clone(),
-                instruction: case.instruction.clone(),
-                kind: case.kind.clone(),
-                target: case.target.clone(),
-                boxes: case.boxes.clone(),
-                source: Some(file(&case.source)),
-                edited: Some(file(&case.edited)),
-                reference: case.reference.as_ref().map(file),
-            },
-            criterion: plan.criterion.id.clone(),
-            mode: self.settings.mode,
-            repeat: 0,
-            parts: briefs.iter().map(part).collect(),
-            model: self.record.clone(),
-            pack: PackRecord {
-                name: self.pack.name.clone(),
-                version: self.pack.version.clone(),
-                hash: self.pack.hash.clone(),
-                files: files.collect(),
-            },
-            tools: ToolsRecord {
-                specs: plan.specs.clone(),
-                settings: plan.toolbox.settings(),
-                unavailable: plan.toolbox.unavailable().clone(),
-            },
-            limits: self.settings.limits,
-            preprocessing: Preprocessing {
-                sending: self.settings.preparation,
-                max_images: self.settings.max_images,
-                targets: self.settings.targets,
-            },
-            parent: None,
-        }
-    }
-
-    fn keep_inputs(&self, case: &EditCase, run: &RunFolder) -> io::Result<()> {
-        let blobs = run.blobs();
-        for input in
-            [Some(&case.source), Some(&case.edited), case.reference.as_ref()].into_iter().flatten()
-        {
-            let extension = deeplook_tools::picture::extension_of(input.bytes()).unwrap_or("png");
-            blobs.put_hashed(input.hash(), input.bytes(), extension)?;
-        }
-        for (name, bytes) in self.pack.files() {
-            let extension = name.rsplit_once('.').map_or("txt", |(_, extension)| extension);
-            blobs.put(bytes, extension)?;
-        }
-        Ok(())
-    }
 }
 
 /// A judgement before its first question.
@@ -285,9 +235,15 @@ pub struct Prepared<'a, M> {
     plan: Plan<'a>,
     briefs: Vec<Brief>,
     opened: Vec<Opened>,
+    repeat: u32,
 }
 
 impl<'a, M> Prepared<'a, M> {
+    /// The same as another repetition, counted from 0.
+    pub fn repeated(self, repeat: u32) -> Self {
+        Self { repeat, ..self }
+    }
+
     /// By what it judges.
     pub fn criterion(&self) -> &'a Criterion {
         self.plan.criterion
@@ -315,7 +271,8 @@ impl<'a, M> Prepared<'a, M> {
 
     /// What its trace begins with.
     pub(crate) fn manifest(&self) -> Manifest {
-        self.judge.manifest(self.case, &self.plan, &self.briefs)
+        let parts = record::parts(&self.briefs);
+        self.judge.manifest(record::of_case(self.case), &self.plan, parts, self.repeat)
     }
 
     /// Judges, as [`Judge::judge`] does.
@@ -327,21 +284,37 @@ impl<'a, M> Prepared<'a, M> {
     where
         M: ChatModel,
     {
+        let span = tracing::info_span!(
+            "judgement",
+            case = self.case.id,
+            editor = self.case.editor,
+            criterion = self.plan.criterion.id,
+            mode = %self.judge.settings.mode,
+            repeat = self.repeat,
+        );
+        self.recorded(run, watch).instrument(span).await
+    }
+
+    async fn recorded(
+        self,
+        run: &RunFolder,
+        watch: &(dyn Fn(&Event) + Send + Sync),
+    ) -> Result<Judged, JudgeError>
+    where
+        M: ChatModel,
+    {
         let manifest = self.manifest();
-        let Self { judge, case, plan, opened, .. } = self;
-        judge.keep_inputs(case, run)?;
-        let session = Session { judge, writer: run.start(&manifest)?, watch, plan: &plan };
+        let Self { judge, case, plan, opened, repeat, .. } = self;
+        let sent = opened.iter().flat_map(|(.., pictures)| pictures);
+        let blobs = judge.inputs(case, sent);
+        let writer = record::start(run, blobs, &manifest).await?;
+        let session = Session { judge, writer, watch, plan: &plan, repeat };
 
         let mut outcomes = Vec::new();
         for (part, opened) in opened.into_iter().enumerate() {
             outcomes.push(session.deliberate(part, opened).await?);
         }
-        let outcome = overall(outcomes);
-        session.record(What::Finished(Finished { outcome }))?;
-
-        let trace = session.writer.folder().to_owned();
-        let (events, digest) = session.writer.close()?;
-        Ok(Judged { judgement: trace::reduce(&manifest, &events), trace, digest })
+        record::finish(session.writer, &manifest, overall(outcomes), watch).await
     }
 }
 
@@ -386,7 +359,7 @@ pub enum JudgeError {
     /// The evidence cannot be kept.
     #[error("cannot write the trace; is the disk full, or the folder not one that can be written?")]
     Trace(#[from] io::Error),
-    /// A defect of ours.
-    #[error("the tool {0} crashed; this is a defect of deeplook, please report it")]
-    ToolCrashed(String),
+    /// It was stopped on purpose, and can be made again.
+    #[error("{0}")]
+    Stopped(String),
 }

@@ -4,17 +4,19 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
-use deeplook_tools::{Scene, ToolError, ToolOutput};
+use deeplook_tools::{Scene, ToolOutput};
 use serde_json::Value;
+use tracing::Instrument as _;
 
-use super::{Judge, JudgeError, Opened, Plan};
+use super::looks::{Look, MadePicture, NoLook, Sight};
+use super::{Judge, JudgeError, Opened, Plan, record};
 use crate::deliberation::{Answer, Deliberation, Ending, Step};
-use crate::message::{MediaType, Observation, Request, SentPicture, ToolCall};
+use crate::message::{Observation, Request, ToolCall};
 use crate::model::{ChatModel, FailedAttempt};
 use crate::prompt::Criterion;
 use crate::trace::{
-    Asked, AttemptFailed, Decided, Event, GaveUp, Observed, Replied, Seen, ToolAnswer, TraceWriter,
-    What,
+    Asked, AttemptFailed, BlobStore, Decided, Event, GaveUp, Observed, Replied, Seen, ToolAnswer,
+    TraceWriter, What,
 };
 use crate::verdict::Outcome;
 
@@ -24,6 +26,7 @@ pub(super) struct Session<'a, M> {
     pub(super) writer: TraceWriter,
     pub(super) watch: &'a (dyn Fn(&Event) + Send + Sync),
     pub(super) plan: &'a Plan<'a>,
+    pub(super) repeat: u32,
 }
 
 impl<M: ChatModel> Session<'_, M> {
@@ -36,9 +39,7 @@ impl<M: ChatModel> Session<'_, M> {
         part: usize,
         (mut deliberation, mut scene, pictures): Opened,
     ) -> Result<Outcome, JudgeError> {
-        for picture in &pictures {
-            self.keep(picture)?;
-        }
+        let mut sight = None;
         let mut sent = pictures.len() as u32;
         let mut recorded = 0;
         let ending = loop {
@@ -47,14 +48,18 @@ impl<M: ChatModel> Session<'_, M> {
                     let turn = deliberation.turn();
                     self.record(What::Asked(asked(part, turn, &request, recorded)))?;
                     recorded = request.messages.len();
-                    self.ask(part, turn, &request, &mut deliberation).await?;
+                    let span = tracing::info_span!("model_call", part, turn);
+                    self.ask(part, turn, &request, &mut deliberation).instrument(span).await?;
                 }
                 Step::UseTools { calls, refused } => {
                     let turn = deliberation.turn();
                     let mut observations = Vec::new();
                     let mut broken = None;
                     for call in calls {
-                        match self.use_tool(part, turn, call, &mut scene, &mut sent).await? {
+                        let span = tracing::info_span!("tool_call", tool = call.name, part, turn);
+                        let looking =
+                            self.use_tool(part, turn, call, &mut scene, &mut sight, &mut sent);
+                        match looking.instrument(span).await? {
                             Ok(observation) => observations.push(observation),
                             Err(reason) => {
                                 broken = Some(reason);
@@ -82,14 +87,6 @@ impl<M: ChatModel> Session<'_, M> {
         Ok(outcome)
     }
 
-    fn keep(&self, sent: &SentPicture) -> io::Result<()> {
-        let extension = match sent.media {
-            MediaType::Png => "png",
-            MediaType::Jpeg => "jpg",
-        };
-        self.writer.blobs().put_hashed(&sent.hash, &sent.bytes, extension)
-    }
-
     async fn ask(
         &self,
         part: usize,
@@ -97,9 +94,25 @@ impl<M: ChatModel> Session<'_, M> {
         request: &Request,
         deliberation: &mut Deliberation,
     ) -> Result<(), JudgeError> {
+        let shared = &self.judge.shared;
+        let kept = shared.replies.as_ref().zip(self.judge.model.fingerprint(request));
+        if let Some((replies, key)) = &kept
+            && let Some(reply) = replies.get(key, self.repeat)
+        {
+            deliberation.replied(&reply);
+            tracing::info!("the reply was kept from before");
+            let replied = Replied { part, turn, reply, elapsed_ms: 0, cached: true };
+            return Ok(self.record(What::Replied(replied))?);
+        }
+        shared.allowance.take_call().map_err(JudgeError::Stopped)?;
         // The callback cannot fail; a trace that could not be written is noticed right after.
         let broken: Mutex<Option<io::Error>> = Mutex::new(None);
         let on_attempt = |attempt: FailedAttempt| {
+            tracing::warn!(
+                attempt = attempt.attempt,
+                status = attempt.status,
+                error = attempt.error
+            );
             if let Err(error) =
                 self.record(What::AttemptFailed(AttemptFailed { part, turn, attempt }))
             {
@@ -114,10 +127,20 @@ impl<M: ChatModel> Session<'_, M> {
         match result {
             Ok(reply) => {
                 deliberation.replied(&reply);
+                let price = self.judge.record.price.as_ref();
+                shared.allowance.charge(price.and_then(|price| price.cost(reply.usage)));
+                if let Some((replies, key)) = &kept {
+                    replies.put(key, self.repeat, &reply);
+                }
                 let elapsed_ms = milliseconds(started);
-                self.record(What::Replied(Replied { part, turn, reply, elapsed_ms }))?;
+                tracing::info!(elapsed_ms, "replied");
+                let replied = Replied { part, turn, reply, elapsed_ms, cached: false };
+                self.record(What::Replied(replied))?;
             }
-            Err(error) => self.give_up(part, turn, error.to_string(), deliberation)?,
+            Err(error) => {
+                tracing::warn!(%error, "no reply");
+                self.give_up(part, turn, error.to_string(), deliberation)?;
+            }
         }
         Ok(())
     }
@@ -142,22 +165,33 @@ impl<M: ChatModel> Session<'_, M> {
         turn: u32,
         call: ToolCall,
         scene: &mut Scene,
+        sight: &mut Option<Sight>,
         sent: &mut u32,
     ) -> Result<Result<Observation, String>, JudgeError> {
         let started = Instant::now();
-        let toolbox = Arc::clone(&self.plan.toolbox);
-        let (name, arguments, looked_at) =
-            (call.name.clone(), call.arguments.clone(), scene.clone());
-        let looked =
-            tokio::task::spawn_blocking(move || toolbox.call(&name, &arguments, &looked_at)).await;
-        let looked = looked.map_err(|_| JudgeError::ToolCrashed(call.name.clone()))?;
+        let sight = match sight {
+            Some(sight) => {
+                sight.update(scene);
+                sight
+            }
+            None => sight.insert(Sight::of(scene)),
+        };
+        let (toolbox, preparation) = (&self.plan.toolbox, self.judge.settings.preparation);
+        let looks = &self.judge.shared.looks;
+        let looked = looks.look(toolbox, &call, scene, sight, preparation).await;
         let (observation, answer) = match looked {
-            Ok(output) => self.show(call, output, scene, sent)?,
-            Err(ToolError::Refused(text)) => {
+            Ok(Ok(look)) => self.show(call, look, scene, sent).await?,
+            Ok(Err(text)) => {
                 let answer = ToolAnswer::Refused { text: text.clone() };
                 (Observation { call, text, data: Value::Null, pictures: Vec::new() }, answer)
             }
-            Err(broken @ ToolError::Broken { .. }) => return Ok(Err(broken.to_string())),
+            Err(NoLook::Broken(broken)) => return Ok(Err(broken.to_string())),
+            Err(NoLook::Crashed) => {
+                return Ok(Err(format!(
+                    "the tool {} crashed; this is a defect of deeplook, please report it",
+                    call.name
+                )));
+            }
         };
         let elapsed_ms = milliseconds(started);
         let call = observation.call.clone();
@@ -166,41 +200,46 @@ impl<M: ChatModel> Session<'_, M> {
     }
 
     /// Keeps a tool's pictures, and sends as many of them as the server takes, best first.
-    fn show(
+    async fn show(
         &self,
         call: ToolCall,
-        output: ToolOutput,
+        look: Arc<Look>,
         scene: &mut Scene,
         sent: &mut u32,
     ) -> Result<(Observation, ToolAnswer), JudgeError> {
-        let settings = &self.judge.settings;
-        let room =
-            settings.max_images.map_or(usize::MAX, |most| most.saturating_sub(*sent) as usize);
-        let (mut pictures, mut seen) = (Vec::new(), Vec::new());
-        for (index, view) in output.pictures.iter().enumerate() {
-            let made = view.picture.to_png();
-            let blob = self.writer.blobs().put(&made, "png")?;
-            let shown =
-                (index < room).then(|| settings.preparation.prepare(&view.name, "", &view.picture));
-            if let Some(shown) = &shown {
-                self.keep(shown)?;
+        let most = self.judge.settings.max_images;
+        let room = most.map_or(usize::MAX, |most| most.saturating_sub(*sent) as usize);
+        let kept = Arc::clone(&look);
+        let keep = move |store: &BlobStore| {
+            for (index, MadePicture { png, hash, sent }) in kept.pictures.iter().enumerate() {
+                store.put_hashed(hash, png, "png")?;
+                if index < room {
+                    store.put_hashed(&sent.hash, &sent.bytes, sent.media.extension())?;
+                }
             }
+            Ok(())
+        };
+        record::keep(self.writer.blobs(), keep).await?;
+        let ToolOutput { text, data, pictures: views } = &look.output;
+        let (mut pictures, mut seen) = (Vec::new(), Vec::new());
+        for (index, (view, made)) in views.iter().zip(&look.pictures).enumerate() {
+            let shown = (index < room).then_some(&made.sent);
             seen.push(Seen {
                 name: view.name.clone(),
-                blob,
+                blob: made.hash.clone(),
                 panels: view.panels.clone(),
-                sent: shown.as_ref().map(Into::into),
+                sent: shown.map(|sent| sent.as_ref().into()),
             });
-            pictures.extend(shown.map(Arc::new));
+            pictures.extend(shown.cloned());
         }
-        scene.add(output.pictures);
+        scene.add(views.iter().cloned());
         for picture in &pictures {
             scene.set_shown_size(&picture.name, picture.size);
         }
         *sent += pictures.len() as u32;
-        let mut text = output.text;
+        let mut text = text.clone();
         text.push_str(&unsent(seen.len() - pictures.len()));
-        let data = output.data;
+        let data = data.clone();
         let answer = ToolAnswer::Saw { text: text.clone(), data: data.clone(), pictures: seen };
         Ok((Observation { call, text, data, pictures }, answer))
     }

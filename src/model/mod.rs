@@ -1,6 +1,8 @@
 //! Models that can be asked.
 
 mod endpoint;
+mod gate;
+mod kept;
 pub mod openai;
 mod prices;
 mod problem;
@@ -16,11 +18,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::endpoint::Secret;
+pub use self::gate::{Gate, GateLimits};
+pub use self::kept::KeptReplies;
 pub use self::openai::{OpenAi, OpenAiSettings};
 pub use self::prices::{Price, Prices, PricesError};
 pub use self::profile::Profile;
 pub use self::retry::RetryPolicy;
 pub use self::rules::Rules;
+use crate::hash::Hash;
 use crate::message::{Reply, Request};
 
 /// A model that continues a conversation.
@@ -33,6 +38,12 @@ pub trait ChatModel: Send + Sync {
         request: &Request,
         on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
     ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
+
+    /// Stands for the exact request, as it is sent to a particular server; `None` where a reply is
+    /// not worth keeping.
+    fn fingerprint(&self, _: &Request) -> Option<Hash> {
+        None
+    }
 }
 
 /// An attempt that came to nothing.
@@ -81,6 +92,13 @@ impl ChatModel for AnyModel {
         match self {
             Self::OpenAi(model) => model.ask(request, on_attempt).await,
             Self::Rules(model) => model.ask(request, on_attempt).await,
+        }
+    }
+
+    fn fingerprint(&self, request: &Request) -> Option<Hash> {
+        match self {
+            Self::OpenAi(model) => model.fingerprint(request),
+            Self::Rules(model) => model.fingerprint(request),
         }
     }
 }

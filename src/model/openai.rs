@@ -21,11 +21,13 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 use tower_service::Service;
 
 use super::endpoint::{BaseUrl, Peer, Secret};
+use super::gate::Gate;
 use super::problem::Problem;
 use super::profile::Profile;
 use super::retry::RetryPolicy;
 use super::wire::{Renderer, call_ids};
 use super::{ChatModel, FailedAttempt, ModelError, reply};
+use crate::hash::Hash;
 use crate::message::{Message, Reply, Request};
 
 /// What is needed to ask a model.
@@ -69,6 +71,7 @@ pub struct OpenAi {
     peer: Arc<Peer>,
     renderer: Renderer,
     retry: RetryPolicy,
+    gate: Arc<Gate>,
 }
 
 impl std::fmt::Debug for OpenAi {
@@ -103,7 +106,13 @@ impl OpenAi {
         let peer = Arc::new(Peer { model, base_url, key, key_env, timeout });
         let endpoint = Endpoint::new(&peer)?;
         let renderer = Renderer::new(&peer.model, profile, params).map_err(ModelError::Refused)?;
-        Ok(Self { http: connection(&peer)?, endpoint, peer, renderer, retry })
+        let gate = Arc::default();
+        Ok(Self { http: connection(&peer)?, endpoint, peer, renderer, retry, gate })
+    }
+
+    /// The same model behind a gate that limits its requests.
+    pub fn behind(self, gate: Arc<Gate>) -> Self {
+        Self { gate, ..self }
     }
 
     /// The server's address, without user and password.
@@ -121,12 +130,14 @@ impl ChatModel for OpenAi {
         let body = self.renderer.body(request).map_err(|error| {
             ModelError::Refused(format!("the request cannot be rendered: {error}"))
         })?;
+        let _asking = self.gate.asking();
         let (failed, mut failures) = unbounded_channel();
         let transport = Transport {
             http: self.http.clone(),
             peer: Arc::clone(&self.peer),
             retry: self.retry.clone(),
             taken: Arc::new(taken_ids(request)),
+            gate: Arc::clone(&self.gate),
             failed,
         };
         let client =
@@ -150,6 +161,11 @@ impl ChatModel for OpenAi {
             },
             other => ModelError::Server(self.peer.clean(&other.to_string())),
         })
+    }
+
+    fn fingerprint(&self, request: &Request) -> Option<Hash> {
+        let body = self.renderer.body(request).ok()?;
+        Hash::of_json(&(self.base_url(), body)).ok()
     }
 }
 
@@ -244,6 +260,7 @@ struct Transport {
     peer: Arc<Peer>,
     retry: RetryPolicy,
     taken: Arc<HashSet<String>>,
+    gate: Arc<Gate>,
     failed: UnboundedSender<FailedAttempt>,
 }
 
@@ -275,6 +292,19 @@ impl Service<HttpRequestFactory> for Transport {
 
 impl Transport {
     async fn attempt(&self, factory: &HttpRequestFactory) -> Result<Reply, Problem> {
+        let pass = self.gate.enter().await;
+        let answer = self.exchange(factory).await;
+        match &answer {
+            Ok(Reply { usage, .. }) => {
+                pass.served(usage.prompt_tokens.map(|n| n + usage.completion_tokens.unwrap_or(0)));
+            }
+            Err(Problem { status: Some(429), .. }) => pass.refused(),
+            Err(_) => drop(pass),
+        }
+        answer
+    }
+
+    async fn exchange(&self, factory: &HttpRequestFactory) -> Result<Reply, Problem> {
         let request =
             factory.build().await.map_err(|error| Problem::unsendable(&self.peer, &error))?;
         let transport = |error: reqwest::Error| Problem::transport(&self.peer, &error);

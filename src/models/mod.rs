@@ -43,17 +43,22 @@ pub(crate) enum Presence {
     Damaged(String),
 }
 
+/// The folder of this program in the user's cache.
+pub(crate) fn cache_folder() -> anyhow::Result<PathBuf> {
+    let set = std::env::var_os(CACHE_VARIABLE).filter(|folder| !folder.is_empty());
+    let cache = match set {
+        Some(folder) => PathBuf::from(folder),
+        None => dirs::cache_dir()
+            .with_context(|| format!("there is no folder for caches; set {CACHE_VARIABLE}"))?
+            .join("deeplook"),
+    };
+    Ok(std::path::absolute(cache)?)
+}
+
 impl Models {
     /// The table in this program, with the user's cache.
     pub(crate) fn open() -> anyhow::Result<Self> {
-        let set = std::env::var_os(CACHE_VARIABLE).filter(|folder| !folder.is_empty());
-        let cache = match set {
-            Some(folder) => PathBuf::from(folder),
-            None => dirs::cache_dir()
-                .with_context(|| format!("there is no folder for caches; set {CACHE_VARIABLE}"))?
-                .join("deeplook"),
-        };
-        Ok(Self { table: Table::embedded()?, cache: std::path::absolute(cache)? })
+        Ok(Self { table: Table::embedded()?, cache: cache_folder()? })
     }
 
     /// The model of this name or alias.

@@ -19,17 +19,11 @@ impl BlobStore {
         Self { folder }
     }
 
-    /// Keeps `bytes`; returns their name. What is there already is not written again.
-    pub(crate) fn put(&self, bytes: &[u8], extension: &str) -> io::Result<Hash> {
-        let hash = Hash::of(bytes);
-        self.put_hashed(&hash, bytes, extension)?;
-        Ok(hash)
-    }
-
     /// Keeps `bytes` whose hash the caller has computed.
     pub(crate) fn put_hashed(&self, hash: &Hash, bytes: &[u8], extension: &str) -> io::Result<()> {
         let path = self.folder.join(format!("{hash}.{extension}"));
-        if path.exists() {
+        // One of another length was cut by a full disk or a power cut, and is written again.
+        if fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64) {
             return Ok(());
         }
         fs::create_dir_all(&self.folder)?;

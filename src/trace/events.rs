@@ -188,6 +188,9 @@ pub struct Replied {
     pub reply: Reply,
     /// How long it took, attempts included.
     pub elapsed_ms: u64,
+    /// Whether the reply was kept from before: nobody was asked, and nothing was paid.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
 }
 
 /// A tool was called.

@@ -33,6 +33,7 @@ pub use manifest::{
 pub use named::blobs_named;
 pub use reader::{Bundle, Flaw, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
-pub use results::{OutcomeName, ResultLine, ResultsError, read_results};
+pub use results::{Inputs, OutcomeName, ResultLine, ResultsError, read_results};
 pub use schema::schema;
+pub(crate) use writer::bundle_name;
 pub use writer::{RunFolder, TraceWriter};

@@ -1,6 +1,7 @@
 //! `results.jsonl`: one line for each judgement, made of its trace and of nothing else.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::events::{Event, Observed, ToolAnswer, What};
-use super::manifest::{CaseRecord, Manifest};
+use super::manifest::{CaseRecord, FileRecord, Manifest};
 use super::reader::{Bundle, TraceError};
 use super::reducer::reduce;
 use crate::hash::Hash;
@@ -83,9 +84,21 @@ pub struct ResultLine {
     /// Tokens.
     #[serde(default)]
     pub usage: Usage,
-    /// US dollars; absent where it is not known.
+    /// What its replies cost when they were made, in US dollars; absent where it is not known.
     #[serde(default)]
     pub cost: Option<f64>,
+    /// What was paid for it in this run: replies that were kept from before cost nothing again.
+    #[serde(default)]
+    pub paid: Option<f64>,
+    /// How many of its replies were kept from before.
+    #[serde(default)]
+    pub cached: u32,
+    /// When it ended, in milliseconds since 1970.
+    #[serde(default)]
+    pub at: Option<u64>,
+    /// What was judged.
+    #[serde(default)]
+    pub inputs: Option<Inputs>,
     /// From the first event to the last.
     #[serde(default)]
     pub seconds: Option<f64>,
@@ -106,6 +119,34 @@ fn label<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
     }
 }
 
+/// What was judged: the hashes of the pictures' files, absent where one could not be read, and one
+/// hash for instruction, type, target and boxes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inputs {
+    /// What is known about the case besides its pictures.
+    pub facts: Hash,
+    /// The picture before the edit.
+    pub source: Option<Hash>,
+    /// The picture after the edit.
+    pub edited: Option<Hash>,
+    /// What a good edit looks like.
+    pub reference: Option<Hash>,
+}
+
+impl Inputs {
+    /// The inputs of a recorded case.
+    pub fn of(case: &CaseRecord) -> Self {
+        let facts = serde_json::json!([case.instruction, case.kind, case.target, case.boxes]);
+        let hash = |file: &Option<FileRecord>| file.as_ref().map(|file| file.blob.clone());
+        Self {
+            facts: Hash::of(facts.to_string().as_bytes()),
+            source: hash(&case.source),
+            edited: hash(&case.edited),
+            reference: hash(&case.reference),
+        }
+    }
+}
+
 /// The name of an [`Outcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -118,6 +159,17 @@ pub enum OutcomeName {
     Failed,
     /// There was nothing to judge.
     Missing,
+}
+
+impl fmt::Display for OutcomeName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Verdict => "verdict",
+            Self::Abstained => "abstained",
+            Self::Failed => "failed",
+            Self::Missing => "missing",
+        })
+    }
 }
 
 impl From<&Outcome> for OutcomeName {
@@ -155,6 +207,17 @@ impl ResultLine {
             }
         }
         let span = events.first().zip(events.last());
+        let replies = || {
+            events.iter().filter_map(|event| match &event.event {
+                What::Replied(replied) => Some(replied),
+                _ => None,
+            })
+        };
+        let price = manifest.model.price.as_ref();
+        let paid = replies().map(|replied| match (replied.cached, price) {
+            (true, _) => Some(0.0),
+            (false, price) => price?.cost(replied.reply.usage),
+        });
         Self {
             case: case.id.clone(),
             editor: case.editor.clone(),
@@ -176,6 +239,10 @@ impl ResultLine {
             target_scale: smallest_target(case),
             usage: judgement.usage,
             cost: judgement.cost,
+            paid: paid.sum(),
+            cached: replies().filter(|replied| replied.cached).count() as u32,
+            at: events.last().map(|event| event.at),
+            inputs: Some(Inputs::of(case)),
             seconds: span.map(|(first, last)| last.at.saturating_sub(first.at) as f64 / 1000.0),
             trace: Some(trace.to_owned()),
             digest: Some(digest.clone()),

@@ -58,7 +58,7 @@ impl RunFolder {
 }
 
 /// A readable name that no other job of the run has.
-fn bundle_name(manifest: &Manifest) -> String {
+pub(crate) fn bundle_name(manifest: &Manifest) -> String {
     let case = &manifest.case;
     let editor = case.editor.as_deref().unwrap_or("edited");
     let mode = manifest.mode.to_string();
@@ -118,6 +118,10 @@ impl TraceWriter {
     pub fn close(self) -> io::Result<(Vec<Event>, Hash)> {
         let (file, events) = self.events.into_inner().unwrap_or_else(PoisonError::into_inner);
         file.sync_all()?;
+        // The folder's own name is in the one above.
+        for folder in self.folder.ancestors().take(2).chain([self.blobs.folder()]) {
+            files::sync_folder(folder)?;
+        }
         let read = |name: &str| fs::read(self.folder.join(name));
         let digest = digest_of(&read("manifest.json")?, &read("events.jsonl")?);
         Ok((events, digest))

@@ -287,7 +287,7 @@ fn what_the_model_is_told_of_calls_beyond_a_limit_is_recorded() {
                         "tool_calls": [look("a"), look("b"), look("c")] });
     let late = json!({ "role": "assistant", "content": "Once more.", "tool_calls": [look("d")] });
     let server = Server::start(vec![says(&three), says(&late), says_text(FLAWLESS)]);
-    let more = ["--dialect", "native", "--max-calls", "2"];
+    let more = ["--dialect", "native", "--max-tool-calls", "2"];
     let judgement = printed(&judge(folder.path(), &server, &more))["judgements"][0].clone();
     assert_eq!(judgement["label"], "Flawless Execution");
     assert_eq!((&judgement["turns"], &judgement["tool_calls"]), (&json!(3), &json!(2)));

@@ -6,8 +6,11 @@ mod agreement;
 mod command;
 mod dataset;
 mod faults;
+#[cfg(unix)]
+mod interrupted;
 mod judging;
 mod models;
 mod report;
 mod view;
+mod runs;
 mod wire;

@@ -117,6 +117,11 @@ impl Scene {
         format!("Crop {}", self.views.len() - self.sources + ahead + 1)
     }
 
+    /// All views, in the order in which they came, each with the size at which the model sees it.
+    pub fn shown(&self) -> impl Iterator<Item = (&View, Size)> {
+        self.views.iter().map(|(view, shown)| (view, *shown))
+    }
+
     /// All views, in the order in which they came.
     pub fn views(&self) -> impl Iterator<Item = &View> {
         self.views.iter().map(|(view, _)| view)

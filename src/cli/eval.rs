@@ -1,0 +1,190 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::JudgeOptions;
+use crate::prompt::Mode;
+use crate::run::Shard;
+use crate::trace::OutcomeName;
+
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  deeplook eval scenes/                                              # the offline judge, no key
+  deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --plan    # what would it cost?
+  deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --run runs/gpt --max-cost 20
+  deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --run runs/gpt --retry failed
+  deeplook eval dlebench/ --edits outputs/ --mode tool,oracle --shard 2/8 --run runs/part-2
+
+The same command again goes on where it was stopped, however it was stopped. Ctrl-C finishes what is under way,
+a second one stops at once. Exit codes: 0 every judgement has an outcome (failed and missing are outcomes too),
+1 not every one has, or a gate such as --min-coverage says no, 2 it could not be done.")]
+pub(crate) struct EvalArgs {
+    /// The data set: a file of cases, or the folder that holds it.
+    pub cases: PathBuf,
+    #[command(flatten)]
+    pub data: DataOptions,
+    /// The folder of the run [default: one in traces/runs/, named by data set and model].
+    #[arg(long, value_name = "DIR")]
+    pub run: Option<PathBuf>,
+    /// By which criterion to judge.
+    #[arg(long, value_name = "if|vc|both", default_value = "both")]
+    pub criterion: String,
+    /// What the judge gets to see; several separated by commas.
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "tool")]
+    pub mode: Vec<Mode>,
+    /// Judge everything so many times.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
+    /// Only these editors; several separated by commas.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub editor: Vec<String>,
+    /// Only this case; once for each.
+    #[arg(long, value_name = "ID")]
+    pub case: Vec<String>,
+    /// Only the first so many cases.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<usize>,
+    /// Judge what can be judged, where lines of the data set or pictures are broken.
+    #[arg(long)]
+    pub allow_partial: bool,
+    #[command(flatten)]
+    pub pace: PaceOptions,
+    /// Say what would be judged, how many tokens that takes and what it costs, and ask nobody.
+    #[arg(long)]
+    pub plan: bool,
+    /// Judge those again that ended so; several separated by commas. Old traces stay.
+    #[arg(long, value_name = "OUTCOME", value_enum, value_delimiter = ',')]
+    pub retry: Vec<Again>,
+    /// Judge those again whose case or pictures have changed since.
+    #[arg(long)]
+    pub redo_changed: bool,
+    /// Where the settings are others than the run's: go on in a folder of its own beside it.
+    #[arg(long, conflicts_with = "mix")]
+    pub new_run: bool,
+    /// Go on in the same run although the settings are others; every trace tells its own.
+    #[arg(long)]
+    pub mix: bool,
+    /// Only part I of N of the judgements; `deeplook run merge` joins the parts.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Ask every time, also what was asked before.
+    #[arg(long)]
+    pub no_cache: bool,
+    /// How many megabytes of replies are kept; what was used longest ago goes first.
+    #[arg(long, value_name = "MB", default_value_t = 1024)]
+    pub cache_size: u64,
+    /// The least share of verdicts, 0 to 1; with less the exit code is 1.
+    #[arg(long, value_name = "X", value_parser = share)]
+    pub min_coverage: Option<f64>,
+    /// Go on although everything fails.
+    #[arg(long)]
+    pub keep_going: bool,
+    #[command(flatten)]
+    pub options: JudgeOptions,
+    /// Say nothing but errors.
+    #[arg(short, long)]
+    pub quiet: bool,
+    /// Print an object for each judgement and one at the end on stdout, everything else on stderr.
+    #[arg(long)]
+    pub json: bool,
+    /// Write a log as lines of JSON; RUST_LOG chooses what is in it [default: deeplook=info].
+    #[arg(long, value_name = "FILE")]
+    pub log: Option<PathBuf>,
+}
+
+/// Where a data set's pictures are and what its fields mean.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct DataOptions {
+    /// The folder of the editors' outputs, one folder for each editor.
+    #[arg(long, value_name = "DIR")]
+    pub edits: Option<PathBuf>,
+    /// What a field means where its name does not say it, e.g. instruction=prompt.
+    #[arg(long, value_name = "FIELD=NAME")]
+    pub map: Vec<String>,
+}
+
+/// How fast, and for how much.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct PaceOptions {
+    /// The most judgements at a time; a server that says "too many requests" gets fewer.
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
+    pub concurrency: u32,
+    /// The most requests in a minute.
+    #[arg(long = "requests-per-minute", value_name = "N", value_parser = positive)]
+    pub requests: Option<f64>,
+    /// The most tokens in a minute.
+    #[arg(long = "tokens-per-minute", value_name = "N", value_parser = positive)]
+    pub tokens: Option<f64>,
+    /// Stop when the run has cost so many US dollars.
+    #[arg(long, value_name = "USD", value_parser = positive)]
+    pub max_cost: Option<f64>,
+    /// Stop when the run has asked models so often; attempts that came to nothing do not count.
+    #[arg(long, value_name = "N")]
+    pub max_calls: Option<u64>,
+}
+
+/// Which outcomes are judged again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Again {
+    Failed,
+    Abstained,
+    Missing,
+}
+
+impl From<Again> for OutcomeName {
+    fn from(again: Again) -> Self {
+        match again {
+            Again::Failed => Self::Failed,
+            Again::Abstained => Self::Abstained,
+            Again::Missing => Self::Missing,
+        }
+    }
+}
+
+fn positive(text: &str) -> Result<f64, String> {
+    text.parse()
+        .ok()
+        .filter(|n: &f64| n.is_finite() && *n > 0.0)
+        .ok_or("expected a number over 0".to_owned())
+}
+
+fn share(text: &str) -> Result<f64, String> {
+    let number = text.parse().ok().filter(|n: &f64| (0.0..=1.0).contains(n));
+    number.ok_or("expected a number from 0 to 1".to_owned())
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RunCommand {
+    /// Say what is done, running, failed and open in a run, and what it cost.
+    #[command(after_help = "Example:\n  deeplook run status runs/gpt")]
+    Status {
+        /// The folder of the run.
+        run: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Join the parts of a run that --shard made.
+    #[command(after_help = "Example:\n  deeplook run merge runs/part-* --into runs/whole")]
+    Merge {
+        /// The folders of the parts.
+        #[arg(required = true)]
+        parts: Vec<PathBuf>,
+        /// The folder of the whole run.
+        #[arg(long, value_name = "DIR")]
+        into: PathBuf,
+        /// Join parts although their settings are not the same.
+        #[arg(long)]
+        mix: bool,
+        /// Where several parts made the same judgement, take that of the part named first.
+        #[arg(long)]
+        keep_first: bool,
+    },
+    /// Make results.jsonl again from the traces.
+    #[command(after_help = "Example:\n  deeplook run rebuild runs/gpt")]
+    Rebuild {
+        /// The folder of the run.
+        run: PathBuf,
+    },
+}

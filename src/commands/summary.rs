@@ -1,0 +1,179 @@
+//! The end of a run: what came out, with which coverage, and what to do next.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use serde::Serialize;
+
+use super::progress::print_line;
+use crate::judge::Spent;
+use crate::message::Usage;
+use crate::run::{End, JobKey, Ledger, Planned, table};
+use crate::stats::Coverage;
+use crate::trace::{OutcomeName, ResultLine, RunFolder};
+use crate::transcript::{cost_text, usage_text};
+
+/// What came out of all that was planned, whenever it was judged.
+#[derive(Serialize)]
+pub(super) struct Summary {
+    event: &'static str,
+    run: PathBuf,
+    planned: usize,
+    done: usize,
+    outcomes: BTreeMap<OutcomeName, usize>,
+    coverage: Option<f64>,
+    usage: Usage,
+    /// What the replies cost when they were made.
+    cost: Option<f64>,
+    /// What this run has paid, also for what came to nothing.
+    paid: Option<f64>,
+    calls: u64,
+    /// Records of the data set that make no case and are in no number.
+    unusable_records: usize,
+    end: &'static str,
+    reason: Option<String>,
+    #[serde(skip)]
+    table: String,
+    #[serde(skip)]
+    stopped: Option<String>,
+}
+
+impl Summary {
+    pub(super) fn new(
+        run: &RunFolder,
+        planned: &Planned,
+        ledger: &Ledger,
+        end: End,
+        spent: Spent,
+        unusable_records: usize,
+    ) -> Self {
+        let keys: Vec<JobKey> = planned.keys().collect();
+        let lines: Vec<&ResultLine> =
+            keys.iter().filter_map(|key| ledger.lines().get(key)).collect();
+        let mut outcomes = BTreeMap::new();
+        for outcome in lines.iter().filter_map(|line| line.outcome()) {
+            *outcomes.entry(outcome).or_insert(0) += 1;
+        }
+        let answered = outcomes.get(&OutcomeName::Verdict).copied().unwrap_or(0);
+        let (name, stopped) = match end {
+            End::Done => ("done", None),
+            End::Interrupted => ("interrupted", Some("it was interrupted".to_owned())),
+            End::Limit(limit) => ("limit", Some(format!("a limit is reached: {limit}"))),
+            End::Hopeless(reason) => (
+                "hopeless",
+                Some(format!(
+                    "everything fails: {reason}; mend that, and judge what failed again with --retry failed (or go \
+                     on all the same with --keep-going)"
+                )),
+            ),
+            End::Crashed(count) => (
+                "crashed",
+                Some(format!("{count} judgements crashed, a defect of deeplook; please report it")),
+            ),
+        };
+        let cost: Option<f64> = lines.iter().map(|line| line.cost).sum();
+        Self {
+            event: "summary",
+            run: run.path().to_owned(),
+            planned: keys.len(),
+            done: outcomes.values().sum(),
+            coverage: Coverage { answered, all: keys.len() }.fraction().ok(),
+            usage: lines.iter().fold(Usage::default(), |sum, line| sum.plus(line.usage)),
+            cost,
+            paid: cost.map(|_| spent.cost),
+            calls: spent.calls,
+            unusable_records,
+            end: name,
+            reason: stopped.clone(),
+            table: table(keys.into_iter(), ledger.lines()),
+            outcomes,
+            stopped,
+        }
+    }
+
+    pub(super) fn show(&self, quiet: bool, json: bool) -> anyhow::Result<()> {
+        if json {
+            print_line(self);
+        }
+        if quiet {
+            return Ok(());
+        }
+        let text = format!("\n{}\n{}", self.table, self.words());
+        if json {
+            write!(anstream::stderr(), "{text}")?;
+        } else {
+            write!(anstream::stdout(), "{text}")?;
+        }
+        Ok(())
+    }
+
+    fn words(&self) -> String {
+        let counts: Vec<String> =
+            self.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
+        let counts = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
+        let mut text =
+            format!("{} of {} judgements have an outcome: {counts}\n", self.done, self.planned);
+        if self.unusable_records > 0 {
+            text.push_str(&format!(
+                "{} records of the data set make no case and are in none of these numbers\n",
+                self.unusable_records
+            ));
+        }
+        text.push_str(&format!("{}, {}", usage_text(self.usage), cost_text(self.cost)));
+        match self.paid.zip(self.cost) {
+            Some((paid, cost)) if (paid - cost).abs() > 1e-9 => {
+                text.push_str(&format!(", of which this run paid ${paid:.4}\n"));
+            }
+            _ => text.push('\n'),
+        }
+        if let Some(why) = &self.stopped {
+            text.push_str(&format!("not finished, because {why}\n"));
+        }
+        text.push_str("next:\n");
+        if self.done < self.planned {
+            text.push_str("  the same command again goes on from here\n");
+        }
+        let run = shown(&self.run);
+        if self.outcomes.keys().any(|outcome| *outcome != OutcomeName::Verdict) {
+            let again: Vec<String> = self
+                .outcomes
+                .keys()
+                .filter(|outcome| **outcome != OutcomeName::Verdict)
+                .map(|outcome| outcome.to_string())
+                .collect();
+            text.push_str(&format!("  the same command with --retry {}\n", again.join(",")));
+        }
+        text.push_str(&format!("  deeplook report {run} --out report.html\n"));
+        text.push_str(&format!("  deeplook view {run}\n"));
+        text
+    }
+
+    /// 0 where every judgement has an outcome and the coverage is enough.
+    pub(super) fn exit_code(
+        &self,
+        min_coverage: Option<f64>,
+        quiet: bool,
+    ) -> anyhow::Result<ExitCode> {
+        if let Some(least) = min_coverage
+            && self.coverage.is_none_or(|coverage| coverage < least)
+        {
+            if !quiet {
+                let coverage = self.coverage.unwrap_or(0.0);
+                writeln!(
+                    anstream::stderr(),
+                    "the coverage is {coverage:.3}, less than the {least} of --min-coverage"
+                )?;
+            }
+            return Ok(ExitCode::from(1));
+        }
+        Ok(if self.done == self.planned { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}
+
+/// A path as one would type it.
+fn shown(path: &Path) -> String {
+    let text = path.display().to_string();
+    if text.contains(char::is_whitespace) { format!("{text:?}") } else { text }
+}

@@ -1,0 +1,176 @@
+//! The judgements of a run, each with a name that stays the same.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+
+use anyhow::bail;
+use serde::{Deserialize, Serialize};
+
+use crate::dataset::Case;
+use crate::hash::Hash;
+use crate::prompt::Mode;
+use crate::trace::ResultLine;
+
+/// What tells one judgement of a run from all others.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) struct JobKey {
+    pub case: String,
+    pub editor: String,
+    pub criterion: String,
+    pub mode: Mode,
+    pub repeat: u32,
+}
+
+impl JobKey {
+    /// The judgement that a line tells of; `None` for a line that no run has written.
+    pub(crate) fn of(line: &ResultLine) -> Option<Self> {
+        Some(Self {
+            case: line.case.clone(),
+            editor: line.editor.clone()?,
+            criterion: line.criterion.clone(),
+            mode: line.mode?,
+            repeat: line.repeat,
+        })
+    }
+}
+
+impl fmt::Display for JobKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { case, editor, criterion, mode, repeat } = self;
+        write!(f, "case {case:?} by {editor:?}, {criterion}, {mode}, repeat {repeat}")
+    }
+}
+
+/// A judgement to be made.
+#[derive(Debug, Clone)]
+pub(crate) struct Job {
+    /// The place of the case in the data set.
+    pub case: usize,
+    pub key: JobKey,
+}
+
+/// Part I of N of a run's judgements.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub(crate) struct Shard {
+    part: u64,
+    of: u64,
+}
+
+impl Shard {
+    /// Whether an edit is in this part. All judgements of one edit are in the same, so that they
+    /// can share what tools saw.
+    pub(crate) fn has(self, case: &str, editor: &str) -> bool {
+        let hash = Hash::of(format!("{case}\n{editor}").as_bytes());
+        let number = u64::from_str_radix(&hash.as_str()[..15], 16).unwrap_or(0);
+        number % self.of == self.part - 1
+    }
+}
+
+impl FromStr for Shard {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let numbers = text.split_once('/').and_then(|(part, of)| {
+            Some((part.trim().parse::<u64>().ok()?, of.trim().parse::<u64>().ok()?))
+        });
+        match numbers {
+            Some((part, of)) if (1..=of).contains(&part) => Ok(Self { part, of }),
+            _ => Err("expected I/N with I from 1 to N, such as 2/8".to_owned()),
+        }
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
+    }
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.part, self.of)
+    }
+}
+
+/// Which edits of a data set are wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct Selection {
+    /// Only these, if any.
+    pub editors: Vec<String>,
+    /// Only these, if any.
+    pub cases: Vec<String>,
+    /// Only the first so many cases.
+    pub limit: Option<usize>,
+}
+
+impl Selection {
+    /// The edits that are wanted: each case's place in the data set, and its editors.
+    pub(crate) fn edits<'a>(
+        &self,
+        cases: &'a [Case],
+    ) -> anyhow::Result<Vec<(usize, Vec<&'a str>)>> {
+        let known = |what: &str, wanted: &[String], known: &BTreeMap<&str, ()>| {
+            let Some(name) = wanted.iter().find(|name| !known.contains_key(name.as_str())) else {
+                return Ok(());
+            };
+            let mut names: Vec<&str> = known.keys().copied().take(12).collect();
+            if known.len() > names.len() {
+                names.push("…");
+            }
+            bail!("there is no {what} {name:?} in the data set; there are {}", names.join(", "))
+        };
+        let ids = cases.iter().map(|case| (case.id.as_str(), ())).collect();
+        known("case", &self.cases, &ids)?;
+        let editors = cases.iter().flat_map(|case| case.edits.keys());
+        known("editor", &self.editors, &editors.map(|name| (name.as_str(), ())).collect())?;
+        let wanted =
+            |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
+        let chosen = cases.iter().enumerate().filter(|(_, case)| wanted(&self.cases, &case.id));
+        let chosen = chosen.take(self.limit.unwrap_or(usize::MAX));
+        Ok(chosen
+            .map(|(place, case)| {
+                let editors = case.edits.keys().map(String::as_str);
+                (place, editors.filter(|name| wanted(&self.editors, name)).collect())
+            })
+            .collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shards_are_disjoint_and_cover_everything() {
+        for of in [1, 3, 7] {
+            let shards: Vec<Shard> =
+                (1..=of).map(|part| format!("{part}/{of}").parse().unwrap()).collect();
+            let mut sizes = vec![0; shards.len()];
+            for case in 0..200 {
+                let mut holders =
+                    (0..shards.len()).filter(|place| shards[*place].has(&case.to_string(), "e"));
+                sizes[holders.next().unwrap()] += 1;
+                assert_eq!(holders.next(), None);
+            }
+            assert!(sizes.iter().all(|size| *size > 100 / shards.len()), "{sizes:?}");
+        }
+    }
+
+    #[test]
+    fn only_parts_that_exist_are_shards() {
+        for bad in ["", "1", "0/3", "4/3", "a/b", "1/0", "-1/3", "1/3/5"] {
+            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+        }
+        assert_eq!("2/8".parse::<Shard>().unwrap().to_string(), "2/8");
+    }
+}

@@ -1,0 +1,251 @@
+//! `results.jsonl`: one line for each finished judgement, on the disk before anybody is told of it.
+//!
+//! The traces are the truth. A line that a kill has cut or prevented is made again from its trace
+//! when the run is opened.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use rayon::prelude::*;
+
+use super::job::JobKey;
+use crate::files;
+use crate::judge::Spent;
+use crate::trace::{Bundle, ResultLine, RunFolder, bundle_name};
+
+/// The lines of a run.
+#[derive(Debug)]
+pub(crate) struct Ledger {
+    path: PathBuf,
+    lines: BTreeMap<JobKey, ResultLine>,
+    /// What was spent, also on judgements that have no line.
+    spent: Spent,
+    /// What was mended when it was opened.
+    pub notes: Vec<String>,
+}
+
+/// A bundle that no line tells of.
+struct Unlisted {
+    line: ResultLine,
+    complete: bool,
+    /// 1 for the first bundle of its judgement, 2 for the next.
+    number: u32,
+}
+
+impl Ledger {
+    /// The lines of the run, mended: one for each judgement whose trace is finished.
+    pub(crate) fn open(run: &RunFolder) -> anyhow::Result<Self> {
+        let mut ledger = Self::empty(run);
+        let mut mended = ledger.read_lines()?;
+        let listed: BTreeSet<String> =
+            ledger.lines.values().filter_map(|line| line.trace.clone()).collect();
+        mended |= ledger.add_unlisted(run, &listed)?;
+        if mended {
+            ledger.write_all().with_context(|| cannot_write(&ledger.path))?;
+        }
+        Ok(ledger)
+    }
+
+    /// The lines as they stand, for whoever only looks: nothing is mended and nothing written.
+    pub(crate) fn look(run: &RunFolder) -> anyhow::Result<Self> {
+        let mut ledger = Self::empty(run);
+        ledger.read_lines()?;
+        Ok(ledger)
+    }
+
+    /// Makes every line again from its trace. A line whose trace is not there any more is lost.
+    pub(crate) fn rebuild(run: &RunFolder) -> anyhow::Result<Self> {
+        let mut ledger = Self::empty(run);
+        ledger.add_unlisted(run, &BTreeSet::new())?;
+        ledger.write_all().with_context(|| cannot_write(&ledger.path))?;
+        Ok(ledger)
+    }
+
+    fn empty(run: &RunFolder) -> Self {
+        Self {
+            path: run.path().join("results.jsonl"),
+            lines: BTreeMap::new(),
+            spent: Spent::default(),
+            notes: Vec::new(),
+        }
+    }
+
+    pub(crate) fn lines(&self) -> &BTreeMap<JobKey, ResultLine> {
+        &self.lines
+    }
+
+    /// What the run has cost so far, also what came to nothing.
+    pub(crate) fn spent(&self) -> Spent {
+        self.spent
+    }
+
+    /// Adds the lines of judgements that are finished, each in place of an older one, and returns
+    /// when they are on the disk.
+    pub(crate) fn add(&mut self, lines: Vec<ResultLine>) -> io::Result<()> {
+        let mut text = Vec::new();
+        let mut replaces = false;
+        for line in lines {
+            let Some(key) = JobKey::of(&line) else { continue };
+            write_line(&mut text, &line)?;
+            replaces |= self.lines.insert(key, line).is_some();
+        }
+        if replaces {
+            return self.write_all();
+        }
+        let mut file = File::options().append(true).create(true).open(&self.path)?;
+        let before = file.metadata()?.len();
+        let written = file.write_all(&text).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // The disk may be full: half a line helps nobody, and the trace has it all.
+            let _ = file.set_len(before);
+        }
+        if before == 0 && written.is_ok() {
+            self.path.parent().map_or(Ok(()), files::sync_folder)?;
+        }
+        written
+    }
+
+    fn write_all(&self) -> io::Result<()> {
+        let mut text = Vec::new();
+        for line in self.lines.values() {
+            write_line(&mut text, line)?;
+        }
+        files::replace(&self.path, &text)
+    }
+
+    /// Reads what is there; says whether it must be written again.
+    fn read_lines(&mut self) -> anyhow::Result<bool> {
+        let text = match fs::read(&self.path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", self.path.display()));
+            }
+        };
+        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |end| end + 1);
+        let mut mended = whole < text.len();
+        if mended {
+            self.notes
+                .push("the last line of results.jsonl was cut; its trace is looked at".into());
+        }
+        let (mut broken, mut double) = (0, 0);
+        for line in text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let read = serde_json::from_slice::<ResultLine>(line).ok();
+            match read.and_then(|line| Some((JobKey::of(&line)?, line))) {
+                Some((key, line)) => {
+                    self.charge(&line);
+                    double += usize::from(self.lines.insert(key, line).is_some());
+                }
+                None => broken += 1,
+            }
+        }
+        if broken > 0 {
+            let aside = self.path.with_extension("jsonl.damaged");
+            fs::write(&aside, &text).with_context(|| cannot_write(&aside))?;
+            self.notes.push(format!(
+                "{broken} lines of results.jsonl could not be read and are made again from their traces; the file \
+                 as it was is {}",
+                aside.display()
+            ));
+        }
+        if double > 0 {
+            self.notes.push(format!("{double} judgements had two lines; the later ones are kept"));
+        }
+        mended |= broken + double > 0;
+        Ok(mended)
+    }
+
+    /// Takes in the bundles that no line tells of; says whether there are new lines.
+    fn add_unlisted(&mut self, run: &RunFolder, listed: &BTreeSet<String>) -> anyhow::Result<bool> {
+        let names = bundle_names(run)?;
+        let unlisted: Vec<&String> =
+            names.iter().filter(|name| !listed.contains(&format!("judgements/{name}"))).collect();
+        let read: Vec<(&String, Option<Unlisted>)> =
+            unlisted.into_par_iter().map(|name| (name, unlisted_bundle(run, name))).collect();
+        let mut numbers: BTreeMap<JobKey, u32> = BTreeMap::new();
+        let (mut found, mut interrupted) = (0, 0);
+        for (name, bundle) in read {
+            let Some(Unlisted { line, complete, number }) = bundle else {
+                interrupted += 1;
+                continue;
+            };
+            self.charge(&line);
+            let Some(key) = JobKey::of(&line).filter(|_| complete) else {
+                interrupted += 1;
+                continue;
+            };
+            // The latest finished one counts; the older ones stay as evidence.
+            let known = numbers.get(&key).copied().or_else(|| {
+                let listed = self.lines.get(&key)?.trace.as_deref()?;
+                Some(number_of(listed.strip_prefix("judgements/")?, &base_of(name, number)))
+            });
+            if known.is_none_or(|known| known < number) {
+                numbers.insert(key.clone(), number);
+                self.lines.insert(key, line);
+                found += 1;
+            }
+        }
+        if found > 0 {
+            self.notes.push(format!("{found} finished judgements had no line yet"));
+        }
+        if interrupted > 0 {
+            self.notes.push(format!("{interrupted} traces of interrupted judgements are kept"));
+        }
+        Ok(found > 0)
+    }
+
+    fn charge(&mut self, line: &ResultLine) {
+        self.spent.calls += u64::from(line.turns.unwrap_or(0).saturating_sub(line.cached));
+        self.spent.cost += line.paid.unwrap_or(0.0);
+    }
+}
+
+fn cannot_write(path: &Path) -> String {
+    format!("cannot write {}; is the disk full?", path.display())
+}
+
+fn write_line(text: &mut Vec<u8>, line: &ResultLine) -> io::Result<()> {
+    serde_json::to_writer(&mut *text, line)?;
+    text.push(b'\n');
+    Ok(())
+}
+
+/// The names of all bundles.
+pub(super) fn bundle_names(run: &RunFolder) -> anyhow::Result<Vec<String>> {
+    let folder = run.path().join("judgements");
+    let entries = match fs::read_dir(&folder) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => {
+            return Err(error).with_context(|| format!("cannot read {}", folder.display()));
+        }
+    };
+    let mut names = Vec::new();
+    for entry in entries {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
+    names.sort();
+    Ok(names)
+}
+
+/// `None` for a folder in which nothing happened yet, or whose files are damaged.
+fn unlisted_bundle(run: &RunFolder, name: &str) -> Option<Unlisted> {
+    let trace = format!("judgements/{name}");
+    let bundle = Bundle::read(&run.path().join(&trace)).ok()?;
+    let line = ResultLine::of(&bundle.manifest, &bundle.events, &trace, &bundle.digest);
+    let number = number_of(name, &bundle_name(&bundle.manifest));
+    Some(Unlisted { line, complete: bundle.complete, number })
+}
+
+/// The number of a bundle among those of its judgement, whose first one is called `base`.
+fn number_of(name: &str, base: &str) -> u32 {
+    let rest = name.strip_prefix(base).and_then(|rest| rest.strip_prefix('-'));
+    rest.and_then(|number| number.parse().ok()).unwrap_or(1)
+}
+
+fn base_of(name: &str, number: u32) -> String {
+    name.strip_suffix(&format!("-{number}")).unwrap_or(name).to_owned()
+}

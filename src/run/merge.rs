@@ -1,0 +1,184 @@
+//! Parts of a run that were made in several places become one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use super::job::JobKey;
+use super::ledger::{Ledger, bundle_names};
+use super::lock::RunLock;
+use super::record::{Planned, RunRecord, differences};
+use crate::files;
+use crate::trace::{ResultLine, RunFolder};
+
+/// What came of it.
+#[derive(Debug)]
+pub(crate) struct Merged {
+    pub lines: usize,
+    /// Wanted, and in none of the parts.
+    pub missing: Vec<JobKey>,
+    /// In several parts with different traces: the first part's is taken.
+    pub double: Vec<JobKey>,
+}
+
+/// A part as it was found.
+struct Part {
+    run: RunFolder,
+    record: RunRecord,
+    ledger: Ledger,
+    /// Nobody may work in it meanwhile.
+    _lock: RunLock,
+}
+
+/// Joins `parts` into the folder `into`. Parts with other settings are refused unless `mix`, and so
+/// are judgements that several parts made unless `keep_first`.
+pub(crate) fn merge(
+    parts: &[PathBuf],
+    into: &Path,
+    mix: bool,
+    keep_first: bool,
+) -> anyhow::Result<Merged> {
+    let parts = parts.iter().map(|path| open(path, into)).collect::<anyhow::Result<Vec<_>>>()?;
+    let Some(first) = parts.first() else { bail!("there is nothing to merge; name the parts") };
+    let mut record = first.record.clone();
+    for part in &parts[1..] {
+        let found = differences(&record.settings, &part.record.settings);
+        if !found.is_empty() && !mix {
+            let named: Vec<String> = found.iter().map(|one| format!("\n  {one}")).collect();
+            bail!(
+                "{} was judged with other settings than {}, and means over both would mean nothing:{}\n\
+                 merge them all the same with --mix",
+                part.run.path().display(),
+                first.run.path().display(),
+                named.concat()
+            );
+        }
+        record.settings.extend(part.record.settings.clone());
+        join(&mut record.planned, &part.record.planned);
+    }
+    record.planned.shard = None;
+
+    let mut taken: BTreeMap<JobKey, (usize, &ResultLine)> = BTreeMap::new();
+    let mut double = Vec::new();
+    for (place, part) in parts.iter().enumerate() {
+        for (key, line) in part.ledger.lines() {
+            match taken.get(key) {
+                None => drop(taken.insert(key.clone(), (place, line))),
+                Some((_, known)) if known.digest == line.digest => {}
+                Some(_) => double.push(key.clone()),
+            }
+        }
+    }
+    if !double.is_empty() && !keep_first {
+        let named: Vec<String> = double.iter().take(5).map(|key| format!("\n  {key}")).collect();
+        bail!(
+            "{} judgements were made in several parts, with different traces:{}\n\
+             take those of the part that is named first with --keep-first",
+            double.len(),
+            named.concat()
+        );
+    }
+
+    files::create_folder(into)?;
+    let _lock = RunLock::take(into)?;
+    if let Some(known) = RunRecord::read(into)? {
+        let found = differences(&known.settings, &record.settings);
+        if let (Some(one), false) = (found.first(), mix) {
+            bail!(
+                "{} holds a run with other settings ({one}); name another folder",
+                into.display()
+            );
+        }
+    }
+    let missing: Vec<JobKey> =
+        record.planned.keys().filter(|key| !taken.contains_key(key)).collect();
+    record.write(into)?;
+    // First what counts, then what else is there: a name that is taken then stays as it is.
+    for (owner, line) in taken.values() {
+        if let Some(trace) = &line.trace {
+            bring_bundle(&parts[*owner], into, trace)?;
+        }
+    }
+    for (place, part) in parts.iter().enumerate() {
+        bring_blobs(part, into)?;
+        let left: BTreeSet<&str> = double
+            .iter()
+            .filter(|key| taken.get(key).is_some_and(|(owner, _)| *owner != place))
+            .filter_map(|key| part.ledger.lines().get(key)?.trace.as_deref())
+            .collect();
+        for name in bundle_names(&part.run)? {
+            let trace = format!("judgements/{name}");
+            if !left.contains(trace.as_str()) && !into.join(&trace).exists() {
+                bring_bundle(part, into, &trace)?;
+            }
+        }
+    }
+    let run = RunFolder::new(into);
+    let mut ledger = Ledger::open(&run)?;
+    let lines = taken.values().map(|(_, line)| (*line).clone());
+    let new = lines
+        .filter(|line| JobKey::of(line).is_some_and(|key| ledger.lines().get(&key) != Some(line)));
+    let new: Vec<ResultLine> = new.collect();
+    ledger.add(new).with_context(|| format!("cannot write to {}", into.display()))?;
+    Ok(Merged { lines: ledger.lines().len(), missing, double })
+}
+
+fn open(path: &Path, into: &Path) -> anyhow::Result<Part> {
+    if fs::canonicalize(path).ok().is_some_and(|path| fs::canonicalize(into).ok() == Some(path)) {
+        bail!("{} is a part and the place to merge into; name another --into", path.display());
+    }
+    let record = RunRecord::read(path)?.with_context(|| {
+        format!("{} is not the folder of a run: it has no run.json", path.display())
+    })?;
+    let lock = RunLock::take(path)?;
+    let run = RunFolder::new(path);
+    let ledger = Ledger::open(&run)?;
+    Ok(Part { run, record, ledger, _lock: lock })
+}
+
+fn join(all: &mut Planned, part: &Planned) {
+    all.criteria.extend(part.criteria.iter().cloned());
+    all.modes.extend(part.modes.iter().copied());
+    all.repeats = all.repeats.max(part.repeats);
+    for (case, editors) in &part.edits {
+        all.edits.entry(case.clone()).or_default().extend(editors.iter().cloned());
+    }
+}
+
+fn bring_blobs(part: &Part, into: &Path) -> anyhow::Result<()> {
+    let (from, into) = (part.run.path().join("blobs"), into.join("blobs"));
+    let names = match fs::read_dir(&from) {
+        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?,
+        Err(_) => Vec::new(),
+    };
+    files::create_folder(&into)?;
+    for name in names {
+        link(&from.join(&name), &into.join(&name))?;
+    }
+    Ok(files::sync_folder(&into)?)
+}
+
+fn bring_bundle(part: &Part, into: &Path, trace: &str) -> anyhow::Result<()> {
+    let (from, into) = (part.run.path().join(trace), into.join(trace));
+    files::create_folder(&into)?;
+    for file in ["manifest.json", "events.jsonl"] {
+        // A judgement that was killed early may have neither.
+        if from.join(file).is_file() {
+            link(&from.join(file), &into.join(file))?;
+        }
+    }
+    Ok(())
+}
+
+/// A second name for the same file, or a copy where that cannot be. What is there stays.
+fn link(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let copied = match fs::hard_link(from, to) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        Err(_) => fs::read(from).and_then(|bytes| files::replace(to, &bytes)),
+    };
+    copied.with_context(|| format!("cannot bring {} to {}", from.display(), to.display()))
+}

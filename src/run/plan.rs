@@ -1,0 +1,185 @@
+//! What a run will ask for, before it asks: judgements, pictures, tokens and money.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use super::job::Job;
+use super::ledger::Ledger;
+use crate::dataset::Case;
+use crate::judge::Judge;
+use crate::message::{Message, Part, Request, ToolChoice, Usage};
+use crate::model::{AnyModel, Price};
+use crate::prompt::Mode;
+use crate::prompt::workshop::estimated_tokens;
+use crate::trace::ResultLine;
+
+/// How many judgements of a kind are looked at.
+const SAMPLE: usize = 3;
+/// Pixels of a picture that are about one token; no picture is less than the second number.
+const PIXELS_PER_TOKEN: u64 = 750;
+const FEWEST_TOKENS: u64 = 85;
+/// With tools: how often the model is asked, and what a look adds to the conversation.
+const TURNS_WITH_TOOLS: u64 = 3;
+const PICTURES_PER_LOOK: u64 = 4;
+const TOKENS_PER_LOOK: u64 = 300 + PICTURES_PER_LOOK * 600;
+/// What a model says in a turn.
+const TOKENS_PER_REPLY: u64 = 300;
+
+/// What the judgements of one mode and criterion will need.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Estimate {
+    pub mode: Mode,
+    pub criterion: String,
+    pub judgements: u64,
+    /// Pictures that are sent, over all judgements, each counted once.
+    pub pictures: u64,
+    pub calls: u64,
+    pub prompt_tokens: u64,
+    pub completion_tokens: u64,
+    /// US dollars; absent without a price.
+    pub cost: Option<f64>,
+    /// Whether it rests on judgements that this run has made already.
+    pub measured: bool,
+}
+
+/// In one sentence, what the estimates rest on.
+pub(crate) const ASSUMPTIONS: &str = "estimated from the first requests of up to three cases: 4 letters a token, 750 \
+     pixels a token, and with tools 3 turns that bring 4 pictures each; where the run has judgements already, from \
+     those; attempts that fail are not in it, and prices that servers give for repeated beginnings neither";
+
+/// Estimates what `jobs` will need, by mode and criterion.
+pub(crate) fn estimate(
+    judges: &BTreeMap<Mode, Judge<AnyModel>>,
+    cases: &[Case],
+    jobs: &[Job],
+    ledger: &Ledger,
+    price: Option<&Price>,
+) -> Vec<Estimate> {
+    let mut kinds: BTreeMap<(Mode, &str), Vec<&Job>> = BTreeMap::new();
+    for job in jobs {
+        kinds.entry((job.key.mode, &job.key.criterion)).or_default().push(job);
+    }
+    let one = |((mode, criterion), jobs): ((Mode, &str), Vec<&Job>)| {
+        let judgements = jobs.len() as u64;
+        let like_it = |line: &&ResultLine| line.mode == Some(mode) && line.criterion == criterion;
+        let measured: Vec<&ResultLine> = ledger.lines().values().filter(like_it).collect();
+        let per = judges.get(&mode).map(|judge| sampled(judge, cases, &jobs)).unwrap_or_default();
+        let (per, measured) = match mean_of(&measured) {
+            Some(mean) => (Need { pictures: per.pictures, ..mean }, true),
+            None => (per, false),
+        };
+        let total = |each: f64| (each * judgements as f64).round() as u64;
+        let (prompt_tokens, completion_tokens) = (total(per.prompt), total(per.completion));
+        let usage = Usage {
+            prompt_tokens: Some(prompt_tokens),
+            cached_tokens: None,
+            completion_tokens: Some(completion_tokens),
+        };
+        Estimate {
+            mode,
+            criterion: criterion.to_owned(),
+            judgements,
+            pictures: total(per.pictures),
+            calls: total(per.calls),
+            prompt_tokens,
+            completion_tokens,
+            cost: price.and_then(|price| price.cost(usage)),
+            measured,
+        }
+    };
+    kinds.into_iter().map(one).collect()
+}
+
+/// What one judgement needs.
+#[derive(Default)]
+struct Need {
+    pictures: f64,
+    calls: f64,
+    prompt: f64,
+    completion: f64,
+}
+
+/// The mean of judgements that were made, if their tokens were counted.
+fn mean_of(lines: &[&ResultLine]) -> Option<Need> {
+    let counted: Vec<(f64, f64, f64)> = lines
+        .iter()
+        .filter_map(|line| {
+            let Usage { prompt_tokens, completion_tokens, .. } = line.usage;
+            Some((f64::from(line.turns?), prompt_tokens? as f64, completion_tokens? as f64))
+        })
+        .collect();
+    let mean = |of: fn(&(f64, f64, f64)) -> f64| {
+        counted.iter().map(of).sum::<f64>() / counted.len() as f64
+    };
+    (!counted.is_empty()).then(|| Need {
+        pictures: 0.0,
+        calls: mean(|one| one.0),
+        prompt: mean(|one| one.1),
+        completion: mean(|one| one.2),
+    })
+}
+
+/// The mean of a few judgements that are only prepared.
+fn sampled(judge: &Judge<AnyModel>, cases: &[Case], jobs: &[&Job]) -> Need {
+    let mut needs = Vec::new();
+    for job in jobs.iter().step_by((jobs.len() / SAMPLE).max(1)).take(SAMPLE) {
+        let loaded = cases.get(job.case).and_then(|case| case.load(&job.key.editor).ok());
+        let Some(case) = loaded else { continue };
+        // What is missing or does not fit costs nothing.
+        let Ok(prepared) = judge.prepare(&case, &job.key.criterion) else { continue };
+        let requests: Vec<Request> =
+            prepared.first_requests().map(|(_, request)| request).collect();
+        needs.push(requests.iter().map(need_of).fold(Need::default(), |sum, one| Need {
+            pictures: sum.pictures + one.pictures,
+            calls: sum.calls + one.calls,
+            prompt: sum.prompt + one.prompt,
+            completion: sum.completion + one.completion,
+        }));
+    }
+    let mean = |of: fn(&Need) -> f64| needs.iter().map(of).sum::<f64>() / needs.len().max(1) as f64;
+    Need {
+        pictures: mean(|one| one.pictures),
+        calls: mean(|one| one.calls),
+        prompt: mean(|one| one.prompt),
+        completion: mean(|one| one.completion),
+    }
+}
+
+fn need_of(request: &Request) -> Need {
+    let (mut text, mut pictures, mut tokens) = (String::new(), 0, 0);
+    for message in &request.messages {
+        match &**message {
+            Message::System(words) => text.push_str(words),
+            Message::User { parts, .. } => {
+                for part in parts {
+                    match part {
+                        Part::Text(words) => text.push_str(words),
+                        Part::Picture(sent) => {
+                            let size = sent.size;
+                            let pixels = u64::from(size.width) * u64::from(size.height);
+                            tokens += (pixels / PIXELS_PER_TOKEN).max(FEWEST_TOKENS);
+                            pictures += 1;
+                        }
+                    }
+                }
+            }
+            Message::Assistant(_) | Message::Observations { .. } => {}
+        }
+    }
+    let tools = !request.tools.is_empty() && request.tool_choice == ToolChoice::Auto;
+    if tools {
+        text.push_str(&serde_json::to_string(&*request.tools).unwrap_or_default());
+    }
+    let first = estimated_tokens(&text) as u64 + tokens;
+    let turns = if tools { TURNS_WITH_TOOLS } else { 1 };
+    // Every turn sends the conversation so far again.
+    let looks = turns * (turns - 1) / 2;
+    let prompt = turns * first + looks * (TOKENS_PER_LOOK + TOKENS_PER_REPLY);
+    Need {
+        pictures: (pictures + (turns - 1) * PICTURES_PER_LOOK) as f64,
+        calls: turns as f64,
+        prompt: prompt as f64,
+        completion: (turns * TOKENS_PER_REPLY) as f64,
+    }
+}

@@ -1,0 +1,223 @@
+//! `run.json`: what is judged in a run and with which settings; and what differs where the settings
+//! have changed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use deeplook_tools::scene::cut;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::job::{JobKey, Shard};
+use crate::files;
+use crate::prompt::Mode;
+
+const FORMAT: u32 = 1;
+
+/// `run.json`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RunRecord {
+    pub format: u32,
+    /// When the run was first started.
+    pub started: String,
+    /// The file of cases, and the folder of edits if one was named.
+    pub data_set: PathBuf,
+    pub edits: Option<PathBuf>,
+    /// What the last command wanted to have judged.
+    pub planned: Planned,
+    /// Everything that can change a verdict, for each mode.
+    pub settings: BTreeMap<Mode, Value>,
+}
+
+/// The judgements that were wanted.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Planned {
+    pub criteria: BTreeSet<String>,
+    pub modes: BTreeSet<Mode>,
+    pub repeats: u32,
+    /// Of all shards together.
+    pub edits: BTreeMap<String, BTreeSet<String>>,
+    pub shard: Option<Shard>,
+}
+
+impl Planned {
+    /// The judgements of this run's shard.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = JobKey> + '_ {
+        let edits = self.edits.iter().flat_map(|(case, editors)| {
+            editors.iter().map(move |editor| (case.as_str(), editor.as_str()))
+        });
+        let ours =
+            edits.filter(|(case, editor)| self.shard.is_none_or(|shard| shard.has(case, editor)));
+        ours.flat_map(|(case, editor)| self.keys_of(case, editor))
+    }
+
+    /// The judgements of one edit.
+    pub(crate) fn keys_of<'a>(
+        &'a self,
+        case: &'a str,
+        editor: &'a str,
+    ) -> impl Iterator<Item = JobKey> + 'a {
+        let kinds = self
+            .modes
+            .iter()
+            .flat_map(move |mode| self.criteria.iter().map(move |criterion| (*mode, criterion)));
+        kinds.flat_map(move |(mode, criterion)| {
+            (0..self.repeats).map(move |repeat| JobKey {
+                case: case.to_owned(),
+                editor: editor.to_owned(),
+                criterion: criterion.clone(),
+                mode,
+                repeat,
+            })
+        })
+    }
+}
+
+impl RunRecord {
+    pub(crate) fn new(
+        data_set: PathBuf,
+        edits: Option<PathBuf>,
+        planned: Planned,
+        settings: BTreeMap<Mode, Value>,
+    ) -> Self {
+        let started = humantime::format_rfc3339_seconds(std::time::SystemTime::now()).to_string();
+        Self { format: FORMAT, started, data_set, edits, planned, settings }
+    }
+
+    fn path(run: &Path) -> PathBuf {
+        run.join("run.json")
+    }
+
+    /// The record in the folder of a run; `None` where there is none yet.
+    pub(crate) fn read(run: &Path) -> anyhow::Result<Option<Self>> {
+        let path = Self::path(run);
+        let text = match fs::read(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot read {}", path.display()));
+            }
+        };
+        let broken = || {
+            format!(
+                "{} is not a record of a run; restore it, or remove it and start again: what was judged is kept",
+                path.display()
+            )
+        };
+        let value: Value = serde_json::from_slice(&text).with_context(broken)?;
+        if value["format"] != FORMAT {
+            bail!(
+                "{} has format {}, this program reads format {FORMAT}; use the version of deeplook that wrote it",
+                path.display(),
+                value["format"]
+            );
+        }
+        serde_json::from_value(value).with_context(broken).map(Some)
+    }
+
+    /// Writes the record, whole or not at all.
+    pub(crate) fn write(&self, run: &Path) -> anyhow::Result<()> {
+        let mut text = serde_json::to_vec_pretty(self)?;
+        text.push(b'\n');
+        files::write_atomically(&Self::path(run), &text)
+    }
+}
+
+/// A setting that is not what it was.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Difference {
+    pub field: String,
+    pub before: Value,
+    pub after: Value,
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short = |value: &Value| cut(&value.to_string(), 100);
+        write!(f, "{}: {} before, {} now", self.field, short(&self.before), short(&self.after))
+    }
+}
+
+/// What does not change a verdict: prices, and the words in which a missing tool is explained (that
+/// it is missing shows in the specifications).
+const IGNORED: [&str; 2] = ["model.price", "tools.unavailable"];
+
+/// What differs between the settings of two runs, in the modes that both have.
+pub(crate) fn differences(
+    before: &BTreeMap<Mode, Value>,
+    after: &BTreeMap<Mode, Value>,
+) -> Vec<Difference> {
+    let mut found = Vec::new();
+    for (mode, before) in before {
+        if let Some(after) = after.get(mode) {
+            compare("", before, after, &mut found);
+        }
+    }
+    found.sort_by(|a, b| a.field.cmp(&b.field));
+    found.dedup();
+    found
+}
+
+fn compare(field: &str, before: &Value, after: &Value, found: &mut Vec<Difference>) {
+    if before == after || IGNORED.contains(&field) {
+        return;
+    }
+    let within = |name: &str| match field {
+        "" => name.to_owned(),
+        _ => format!("{field}.{name}"),
+    };
+    match (before, after) {
+        (Value::Object(a), Value::Object(b)) => {
+            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for name in names {
+                let side = |map: &serde_json::Map<String, Value>| {
+                    map.get(name).cloned().unwrap_or_default()
+                };
+                compare(&within(name), &side(a), &side(b), found);
+            }
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            for (place, (a, b)) in a.iter().zip(b).enumerate() {
+                // The name of a tool says more than its place.
+                let name = a["name"].as_str().map_or(place.to_string(), str::to_owned);
+                compare(&within(&name), a, b, found);
+            }
+        }
+        _ => found.push(Difference {
+            field: field.to_owned(),
+            before: before.clone(),
+            after: after.clone(),
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn differences_are_named_by_their_field() {
+        let settings = |value: Value| BTreeMap::from([(Mode::Tool, value)]);
+        let before = settings(json!({
+            "model": { "id": "a", "price": { "input": 1 }, "params": {} },
+            "tools": { "specs": [{ "name": "zoom_in", "description": "old" }], "unavailable": {} },
+        }));
+        let after = settings(json!({
+            "model": { "id": "b", "price": null, "params": { "seed": 1 } },
+            "tools": { "specs": [{ "name": "zoom_in", "description": "new" }], "unavailable": { "x": "y" } },
+        }));
+        let found = differences(&before, &after);
+        let fields: Vec<&str> = found.iter().map(|one| one.field.as_str()).collect();
+        assert_eq!(fields, ["model.id", "model.params.seed", "tools.specs.zoom_in.description"]);
+        assert_eq!(found[1].to_string(), "model.params.seed: null before, 1 now");
+        assert_eq!(differences(&before, &before), []);
+        let other_mode = BTreeMap::from([(Mode::Plain, json!(1))]);
+        assert_eq!(differences(&before, &other_mode), [], "a mode may be added");
+    }
+}

@@ -1,0 +1,159 @@
+//! Runs that are killed, interrupted, or out of disk: nothing is lost and nothing is done twice.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::command::{deeplook, json, stderr, stdout};
+use super::runs::{data, eval, exit, judged, lines, policy, run};
+use super::wire::server::{Server, Step, text};
+
+/// As [`policy`], after a while.
+fn slowly(request: &Value) -> Value {
+    thread::sleep(Duration::from_millis(60));
+    policy(request)
+}
+
+fn very_slowly(request: &Value) -> Value {
+    thread::sleep(Duration::from_secs(3));
+    policy(request)
+}
+
+fn started(mut command: Command) -> Child {
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+fn signal(child: &Child, name: &str) {
+    let done = Command::new("kill").args([name, &child.id().to_string()]).status().unwrap();
+    assert!(done.success());
+}
+
+/// Waits until `server` was asked so often.
+fn until_asked(server: &Server, times: usize) {
+    let started = Instant::now();
+    while server.arrived().len() < times {
+        assert!(started.elapsed() < Duration::from_secs(60), "nobody asks");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+#[test]
+fn killed_again_and_again_it_ends_as_the_undisturbed_run() {
+    let folder = data(15);
+    let calm = Server::start(vec![Step::Reply(policy)]);
+    stdout(&run(folder.path(), &calm, &["--run", "calm", "--no-cache"]));
+    let faulty = |number: usize| match number % 6 {
+        4 => text(503, "soon"),
+        _ => Step::Reply(slowly),
+    };
+    let server = Server::start((0..2000).map(faulty).collect());
+    // The model's name and address are in the traces, and another server has another address.
+    let more = ["--no-cache", "--concurrency", "6"];
+    let mut kills = 0;
+    for round in 0..7 {
+        let mut child = started(eval(folder.path(), &server, &more));
+        until_asked(&server, (round + 1) * 7);
+        thread::sleep(Duration::from_millis(23 * round as u64 % 50));
+        child.kill().unwrap();
+        kills += usize::from(!child.wait().unwrap().success());
+    }
+    assert!(kills >= 5, "it was killed {kills} times");
+    let before = lines(&folder.path().join("run"));
+    stdout(&run(folder.path(), &server, &more));
+    let after = lines(&folder.path().join("run"));
+    for (key, line) in &before {
+        assert_eq!(Some(line), after.get(key), "what was finished stays as it was");
+    }
+    assert_eq!(after.len(), 60);
+    assert_eq!(judged(&folder.path().join("calm")), judged(&folder.path().join("run")));
+}
+
+#[test]
+fn one_process_at_a_time() {
+    let folder = data(4);
+    let server = Server::start(vec![Step::Reply(very_slowly), Step::Reply(policy)]);
+    let first = started(eval(folder.path(), &server, &["--concurrency", "2"]));
+    until_asked(&server, 1);
+    let second = run(folder.path(), &server, &[]);
+    assert_eq!(exit(&second), Some(2));
+    let id = format!("process {}", first.id());
+    assert!(stderr(&second).contains(&id), "{}", stderr(&second));
+    let status = deeplook(folder.path()).args(["run", "status", "run", "--json"]).output().unwrap();
+    assert!(json(&status)["running"].as_str().unwrap().starts_with(&id), "{status:?}");
+    assert_eq!(exit(&first.wait_with_output().unwrap()), Some(0));
+    assert_eq!(lines(&folder.path().join("run")).len(), 16);
+}
+
+#[test]
+fn the_first_interrupt_waits_and_the_second_does_not() {
+    let folder = data(6);
+    let mut steps = vec![Step::Reply(very_slowly); 12];
+    steps.push(Step::Reply(policy));
+    let server = Server::start(steps);
+    let interrupted = |times: u64, asked: usize| -> Output {
+        let child = started(eval(folder.path(), &server, &["--no-cache", "--concurrency", "3"]));
+        until_asked(&server, asked);
+        for _ in 0..times {
+            signal(&child, "-INT");
+            thread::sleep(Duration::from_millis(700));
+        }
+        child.wait_with_output().unwrap()
+    };
+    let output = interrupted(1, 3);
+    assert_eq!(exit(&output), Some(1), "{}", stderr(&output));
+    let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(shown.contains("interrupted") && shown.contains("goes on"), "{shown}");
+    let finished = lines(&folder.path().join("run")).len();
+    assert_eq!(finished, server.arrived().len(), "what was under way is finished");
+
+    let output = interrupted(2, finished + 3);
+    assert_eq!(exit(&output), Some(1), "{}", stderr(&output));
+    assert_eq!(lines(&folder.path().join("run")).len(), finished, "nothing was waited for");
+    stdout(&run(folder.path(), &server, &["--concurrency", "12"]));
+    assert_eq!(lines(&folder.path().join("run")).len(), 24);
+}
+
+/// Files may grow to so many blocks, as if the disk were full.
+fn with_small_files(folder: &Path, blocks: u32, command: &Command) -> Output {
+    let words: Vec<String> = [command.get_program()]
+        .into_iter()
+        .chain(command.get_args())
+        .map(|word| format!("'{}'", word.to_str().unwrap()))
+        .collect();
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {}", words.join(" "));
+    let mut shell = Command::new("sh");
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell.current_dir(folder).args(["-c", &script]).output().unwrap()
+}
+
+#[test]
+fn a_full_disk_stops_it_cleanly() {
+    let folder = data(15);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    let more = ["--concurrency", "2"];
+    let mut stopped_in_the_middle = false;
+    for blocks in [2, 20, 40, 60] {
+        let output = with_small_files(folder.path(), blocks, &eval(folder.path(), &server, &more));
+        assert_eq!(exit(&output), Some(2), "{blocks} blocks: {}", stderr(&output));
+        let said = stderr(&output);
+        assert!(said.contains("disk full") || said.contains("cannot write run/"), "{said}");
+        let results = folder.path().join("run/results.jsonl");
+        if results.exists() {
+            let text = fs::read_to_string(&results).unwrap();
+            assert!(text.is_empty() || text.ends_with('\n'), "no half line");
+            stopped_in_the_middle |= !text.is_empty();
+        }
+    }
+    assert!(stopped_in_the_middle);
+    stdout(&run(folder.path(), &server, &more));
+    assert_eq!(lines(&folder.path().join("run")).len(), 60);
+}
