@@ -74,8 +74,8 @@ pub(crate) struct EvalArgs {
     /// How many megabytes of replies are kept; what was used longest ago goes first.
     #[arg(long, value_name = "MB", default_value_t = 1024)]
     pub cache_size: u64,
-    /// The least share of verdicts, 0 to 1; with less the exit code is 1.
-    #[arg(long, value_name = "X", value_parser = share)]
+    /// Exit with 1 if fewer of all judgements have a verdict: 0.95 or 95%.
+    #[arg(long, value_name = "PART", value_parser = super::report::part)]
     pub min_coverage: Option<f64>,
     /// Go on although everything fails.
     #[arg(long)]
@@ -147,11 +147,6 @@ fn positive(text: &str) -> Result<f64, String> {
         .ok()
         .filter(|n: &f64| n.is_finite() && *n > 0.0)
         .ok_or("expected a number over 0".to_owned())
-}
-
-fn share(text: &str) -> Result<f64, String> {
-    let number = text.parse().ok().filter(|n: &f64| (0.0..=1.0).contains(n));
-    number.ok_or("expected a number from 0 to 1".to_owned())
 }
 
 #[derive(Debug, Subcommand)]

@@ -25,6 +25,7 @@ use crate::message::Dialect;
 use crate::model::{AnyModel, Gate, Rules};
 use crate::models::Progress;
 use crate::prompt::{self, Mode, Pack};
+use crate::report::{self, Format, Report};
 use crate::run::{Job, JobKey, Ledger, Planned, RunRecord, Runner, table};
 use crate::trace::{Bundle, ResultLine, ToolAnswer, What};
 
@@ -37,7 +38,8 @@ const PAGE: &str = "index.html";
 const MARK: &str = "<!-- deeplook demo -->";
 /// What else a demo writes: only this is ever taken away.
 const FOLDERS: [&str; 3] = ["blobs", "judgements", "scenes"];
-const FILES: [&str; 3] = ["results.jsonl", "run.json", "report.html"];
+const FILES: [&str; 3] = ["results.jsonl", "run.json", REPORT];
+const REPORT: &str = "report.html";
 
 pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let out = &args.out;
@@ -75,6 +77,10 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         cases.iter().enumerate().map(|(place, case)| show_case(out, place, case, &ledger, &truth));
     let shown = shown.collect::<anyhow::Result<Vec<_>>>()?;
     files::write_atomically(&out.join(PAGE), render(&shown)?.as_bytes())?;
+    let lines = ledger.lines().values().cloned().collect();
+    let run = report::Run { name: "demo".to_owned(), lines, link: Some(".".to_owned()) };
+    let report = Report::of(std::slice::from_ref(&run))?.render(Format::Html, &[run])?;
+    files::write_atomically(&out.join(REPORT), report.as_bytes())?;
     tell(out, &record.planned, &ledger, &truth, &unavailable)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -151,8 +157,8 @@ fn tell(
     let shown = out.display();
     writeln!(
         stdout,
-        "\nOpen {shown}/{PAGE}\nThe data set is {shown}/scenes, the run {shown} (results.jsonl, judgements/); next:\n  \
-         deeplook run status {shown}\n  deeplook eval {shown}/scenes --run my-run"
+        "\nOpen {shown}/{REPORT} for the tables and plots, {shown}/{PAGE} to see what it looked at.\nThe data set is {shown}/scenes, the run {shown} (results.jsonl, judgements/); next:\n  \
+         deeplook view {shown}\n  deeplook eval {shown}/scenes --run my-run --model …"
     )?;
     Ok(())
 }

@@ -419,7 +419,7 @@ fn mistakes_in_a_run_are_explained() {
         (vec!["eval", "set", "--shard", "4/3"], "I/N"),
         (vec!["eval", "set", "--criterion", "beauty"], "beauty"),
         (vec!["eval", "set", "--max-cost=-1"], "over 0"),
-        (vec!["eval", "set", "--min-coverage", "95"], "0 to 1"),
+        (vec!["eval", "set", "--min-coverage", "95"], "from 0 to 1"),
         (vec!["eval", "set", "--log", "no/such/folder/log"], "cannot write the log"),
         (vec!["eval", "boxless", "--mode", "oracle"], "boxes"),
         (vec!["run", "merge", "set", "--into", "x"], "run.json"),
