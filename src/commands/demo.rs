@@ -13,6 +13,7 @@ use deeplook_tools::{Toolbox, grounding};
 use minijinja::value::Serde;
 use serde::Serialize;
 
+use super::eval::Judges;
 use super::progress::Watching;
 use crate::cli::{DemoArgs, ToolOptions};
 use crate::dataset::case_file::LabelRecord;
@@ -103,7 +104,7 @@ fn true_label<'a>(truth: &'a Truth, line: &ResultLine) -> Option<&'a str> {
     truth.get(&key).map(String::as_str)
 }
 
-fn planned(cases: &[Case], judges: &BTreeMap<Mode, Judge<AnyModel>>) -> Planned {
+fn planned(cases: &[Case], judges: &Judges) -> Planned {
     let criteria = judges.values().flat_map(|judge| judge.pack().criteria());
     Planned {
         criteria: criteria.map(|criterion| criterion.id.clone()).collect(),
@@ -164,9 +165,7 @@ fn tell(
 }
 
 /// The offline judge of both modes with every tool that can be had here, and why the others cannot.
-fn judges(
-    shared: &Arc<Shared>,
-) -> anyhow::Result<(BTreeMap<Mode, Judge<AnyModel>>, BTreeMap<String, String>)> {
+fn judges(shared: &Arc<Shared>) -> anyhow::Result<(Judges, BTreeMap<String, String>)> {
     // Drawn scenes are what the demo detector knows; they are sharp enough as they are.
     let tools = ToolOptions {
         detector: Some(DEMO_DETECTOR.to_owned()),

@@ -24,7 +24,8 @@ use crate::trace::RunFolder;
 use crate::transcript::cost_text;
 use crate::{config, equipment, files, models};
 
-type Judges = BTreeMap<Mode, Judge<AnyModel>>;
+/// A judge for each mode.
+pub(super) type Judges = BTreeMap<Mode, Judge<AnyModel>>;
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<ExitCode> {
     let set = open(args)?;

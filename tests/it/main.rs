@@ -11,6 +11,6 @@ mod interrupted;
 mod judging;
 mod models;
 mod report;
-mod view;
 mod runs;
+mod view;
 mod wire;

@@ -122,11 +122,11 @@ fn serve(stream: TcpStream, step: Step, seen: &Mutex<Vec<Arrived>>) -> std::io::
     let mut body = vec![0; length.unwrap_or(0)];
     reader.read_exact(&mut body)?;
     let arrived = Arrived { head, body };
+    seen.lock().unwrap().push(arrived.clone());
     let step = match step {
         Step::Reply(reply) => answer(200, &reply(&arrived.json())),
         step => step,
     };
-    seen.lock().unwrap().push(arrived);
 
     let mut stream = stream;
     match step {
