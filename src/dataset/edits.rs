@@ -232,10 +232,11 @@ fn output(
     let [only] = candidates else {
         if candidates.is_empty() {
             let source = case.source.path().and_then(Path::file_stem).unwrap_or_default();
+            let names: BTreeSet<String> =
+                [shown(&case.id), shown(&source.to_string_lossy())].into();
             return PictureFile::Missing(format!(
-                "there is no picture named {} or {} in {}",
-                shown(&case.id),
-                shown(&source.to_string_lossy()),
+                "there is no picture named {} in {}",
+                Vec::from_iter(names).join(" or "),
                 shown(&root.folder().to_string_lossy())
             ));
         }

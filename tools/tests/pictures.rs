@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use deeplook_tools::Picture;
+use deeplook_tools::picture::size_of_file;
 use proptest::prelude::*;
 
 /// The test picture: 48×32, left half red, right half blue, a green corner at the top left.
@@ -37,6 +38,7 @@ fn every_promised_format_is_read_upright() {
     for name in names {
         let picture = Picture::load(&fixture(&name)).unwrap();
         assert_eq!((picture.size().width, picture.size().height), (48, 32), "{name}");
+        assert_eq!(size_of_file(&fixture(&name)).unwrap(), picture.size(), "{name}");
         let tolerance = if name.ends_with("jpg") || name.starts_with("lossy") { 30 } else { 0 };
         assert_near(&picture, (3, 3), GREEN, tolerance);
         assert_near(&picture, (5, 28), RED, tolerance);
