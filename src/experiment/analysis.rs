@@ -6,11 +6,11 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use crate::prompt::Pack;
-use crate::stats::{self, Bootstrap, Coverage, Interval, Sum};
+use crate::stats::{self, Bootstrap, Coverage, Estimate, Finding, Interval, Paired, Sum};
 use crate::trace::{OutcomeName, ResultLine};
 
-/// How often an experiment without any difference may call one: over all comparisons together.
-pub const FALSE_ALARMS: f64 = 0.05;
+/// How often an experiment without any difference may call one, over all its comparisons together.
+pub const FALSE_ALARMS: f64 = Paired::LEVEL;
 
 /// An edit under a criterion: case, editor, criterion.
 pub type Unit = (String, String, String);
@@ -37,7 +37,9 @@ pub struct CellScore {
     /// Judgements with a verdict, of all.
     pub coverage: Coverage,
     /// The part of the verdicts that is right, where the truth is known.
-    pub agreement: Option<Estimate>,
+    pub agreement: Estimate,
+    /// On how many edits that rests.
+    pub edits: usize,
     /// How many labels a verdict is off on average.
     pub off_by: Option<f64>,
     /// US dollars a judgement; absent where one is not known.
@@ -48,17 +50,6 @@ pub struct CellScore {
     pub tokens: Option<f64>,
 }
 
-/// A number and how far it would move with other cases.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct Estimate {
-    /// The number.
-    pub value: f64,
-    /// 95 % of resamples lie in it; absent with fewer than two cases.
-    pub interval: Option<Interval>,
-    /// Over how many edits.
-    pub edits: usize,
-}
-
 /// A cell against the baseline under one criterion, over the edits on which both have a verdict.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Comparison {
@@ -66,8 +57,12 @@ pub struct Comparison {
     pub cell: String,
     /// The criterion.
     pub criterion: String,
-    /// By how much more of its verdicts are right; absent where there is nothing to compare.
-    pub difference: Option<Estimate>,
+    /// By how much more of its verdicts are right.
+    pub difference: Estimate,
+    /// On how many edits that rests.
+    pub edits: usize,
+    /// How many cases it would take to be sure of such a difference.
+    pub cases_needed: Option<usize>,
     /// How often luck alone would do at least as much.
     pub p: Option<f64>,
     /// The same, corrected for the number of comparisons (Holm).
@@ -80,29 +75,6 @@ pub struct Comparison {
     pub better_on: Vec<TypeDifference>,
     /// Edits whose label is another one.
     pub flips: Vec<Flip>,
-}
-
-/// Better, worse, or nobody knows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Finding {
-    /// More verdicts are right, beyond luck.
-    Better,
-    /// Fewer verdicts are right, beyond luck.
-    Worse,
-    /// It may be luck.
-    NoEvidence,
-}
-
-impl Finding {
-    /// In words.
-    pub fn in_words(self) -> &'static str {
-        match self {
-            Self::Better => "better",
-            Self::Worse => "worse",
-            Self::NoEvidence => "no evidence either way",
-        }
-    }
 }
 
 /// A difference on one type of instruction.
@@ -219,8 +191,7 @@ fn score(
 ) -> CellScore {
     let lines: Vec<&ResultLine> =
         cell.lines.iter().filter(|line| line.criterion == criterion).collect();
-    let answered =
-        lines.iter().filter(|line| line.outcome() == Some(OutcomeName::Verdict)).count();
+    let answered = lines.iter().filter(|line| line.outcome() == Some(OutcomeName::Verdict)).count();
     let rank = |label: &str| {
         let label = pack.criterion(criterion).ok()?.label(label)?;
         Some(f64::from(label.rank))
@@ -240,6 +211,7 @@ fn score(
         criterion: criterion.to_owned(),
         coverage: Coverage { answered, all: lines.len() },
         agreement: right.estimate(),
+        edits: right.edits(),
         off_by: mean(Some(off)),
         cost: mean(lines.iter().map(|line| line.cost).collect()),
         turns: mean(lines.iter().map(|line| line.turns.map(f64::from)).collect()),
@@ -275,7 +247,7 @@ fn compare(
     }
     let of_types = |better: bool| {
         let differences = by_type.iter().filter_map(|(kind, clusters)| {
-            let difference = clusters.estimate()?;
+            let difference = clusters.estimate();
             let Interval { low, high } = difference.interval?;
             let beyond = if better { low > 0.0 } else { high < 0.0 };
             beyond.then(|| TypeDifference { kind: kind.clone(), difference })
@@ -286,7 +258,9 @@ fn compare(
         cell: cell.name.clone(),
         criterion: criterion.to_owned(),
         difference: all.estimate(),
-        p: all.p(),
+        edits: all.edits(),
+        cases_needed: stats::cases_needed(&all.sums()),
+        p: Paired::new(&all.sums(), &Bootstrap::default()).p.ok(),
         corrected_p: None,
         finding: Finding::NoEvidence,
         worse_on: of_types(false),
@@ -317,7 +291,7 @@ fn correct(comparisons: &mut [Comparison]) {
     for (at, corrected) in known.into_iter().zip(stats::holm(&plain)) {
         let comparison = &mut comparisons[at];
         comparison.corrected_p = Some(corrected);
-        let gain = comparison.difference.map_or(0.0, |difference| difference.value);
+        let gain = comparison.difference.value.unwrap_or(0.0);
         comparison.finding = match corrected <= FALSE_ALARMS {
             true if gain > 0.0 => Finding::Better,
             true if gain < 0.0 => Finding::Worse,
@@ -335,20 +309,128 @@ impl Clusters {
         self.0.entry(case.to_owned()).or_default().add(value);
     }
 
-    fn estimate(&self) -> Option<Estimate> {
-        let sums: Vec<Sum> = self.0.values().copied().collect();
-        let edits: u32 = sums.iter().map(|sum| sum.count).sum();
-        let total: f64 = sums.iter().map(|sum| sum.total).sum();
-        (edits > 0).then(|| Estimate {
-            value: total / f64::from(edits),
-            interval: Bootstrap::default().clustered_mean(&sums),
-            edits: edits as usize,
-        })
+    fn sums(&self) -> Vec<Sum> {
+        self.0.values().copied().collect()
     }
 
-    /// Two-sided, by flipping the signs of whole cases.
-    fn p(&self) -> Option<f64> {
-        let totals: Vec<f64> = self.0.values().map(|sum| sum.total).collect();
-        stats::sign_flip(&totals).ok()
+    fn edits(&self) -> usize {
+        self.0.values().map(|sum| sum.count as usize).sum()
+    }
+
+    fn estimate(&self) -> Estimate {
+        let paired = Paired::new(&self.sums(), &Bootstrap::default());
+        Estimate::new(paired.mean, paired.interval)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    const LABELS: [&str; 4] =
+        ["Localization Failure", "Wrong Action", "Over Modification", "Flawless Execution"];
+
+    /// Judgements of `cases` edits by a judge of this accuracy: a wrong label is the next one.
+    fn simulated(name: &str, cases: usize, accuracy: f64, seed: u64) -> CellLines {
+        let mut random = Random::new(seed, 1, 0);
+        let line = |case: usize| {
+            let right = random.below(1_000_000) < (accuracy * 1e6) as usize;
+            let label = LABELS[(case + usize::from(!right)) % 4];
+            let text = serde_json::json!({
+                "case": format!("c{case}"), "editor": "e", "criterion": "if", "label": label,
+                "type": if case % 2 == 0 { "Change Color" } else { "Change OCR" },
+            });
+            serde_json::from_value(text).unwrap()
+        };
+        CellLines { name: name.to_owned(), lines: (0..cases).map(line).collect() }
+    }
+
+    fn truth(cases: usize) -> Truth {
+        let one = |case: usize| {
+            let unit = (format!("c{case}"), "e".to_owned(), "if".to_owned());
+            (unit, LABELS[case % 4].to_owned())
+        };
+        (0..cases).map(one).collect()
+    }
+
+    fn analysed(cells: &[CellLines], cases: usize) -> Analysis {
+        analyse(cells, 0, &truth(cases), &Pack::embedded("dlebench/v1").unwrap())
+    }
+
+    #[test]
+    fn the_better_prompt_is_found_where_there_are_enough_cases() {
+        let cells = [simulated("old", 300, 0.7, 1), simulated("new", 300, 0.9, 2)];
+        let found = analysed(&cells, 300);
+        let comparison = &found.comparisons[0];
+        assert_eq!((comparison.finding, comparison.edits), (Finding::Better, 300));
+        let difference = comparison.difference.value.unwrap();
+        assert!((0.1..0.3).contains(&difference), "{difference}");
+        assert!(!comparison.flips.is_empty());
+        // The other way round it is worse.
+        let cells = [cells[1].clone(), cells[0].clone()];
+        assert_eq!(analysed(&cells, 300).comparisons[0].finding, Finding::Worse);
+    }
+
+    #[test]
+    fn a_handful_of_cases_is_no_evidence() {
+        let cells = [simulated("old", 8, 0.7, 1), simulated("new", 8, 0.9, 2)];
+        let comparison = &analysed(&cells, 8).comparisons[0];
+        assert_eq!(comparison.finding, Finding::NoEvidence);
+    }
+
+    #[test]
+    fn luck_is_called_a_difference_as_rarely_as_promised() {
+        const EXPERIMENTS: u64 = 200;
+        let mut alarms = 0;
+        for experiment in 0..EXPERIMENTS {
+            let cell = |number: u64| {
+                simulated(&number.to_string(), 40, 0.75, 1000 + 10 * experiment + number)
+            };
+            let found = analysed(&[cell(0), cell(1), cell(2), cell(3)], 40);
+            let alarm = found.comparisons.iter().any(|c| c.finding != Finding::NoEvidence);
+            alarms += u64::from(alarm);
+        }
+        // Three standard deviations above the promise.
+        let n = EXPERIMENTS as f64;
+        let most = n * FALSE_ALARMS + 3.0 * (n * FALSE_ALARMS * (1.0 - FALSE_ALARMS)).sqrt();
+        assert!((alarms as f64) < most, "{alarms} false alarms in {EXPERIMENTS} experiments");
+    }
+
+    #[test]
+    fn a_type_on_which_it_is_worse_is_named() {
+        let (mut old, mut new) = (simulated("old", 200, 0.8, 1), simulated("new", 200, 0.8, 2));
+        // The new one is right on colours and wrong on lettering, the old one the other way round.
+        for (case, (old, new)) in old.lines.iter_mut().zip(&mut new.lines).enumerate() {
+            let (right, wrong) = (LABELS[case % 4].to_owned(), LABELS[(case + 1) % 4].to_owned());
+            let lettering = case % 2 == 1;
+            old.label = Some(if lettering { right.clone() } else { wrong.clone() });
+            new.label = Some(if lettering { wrong } else { right });
+        }
+        let found = analysed(&[old, new], 200);
+        let comparison = &found.comparisons[0];
+        let names =
+            |list: &[TypeDifference]| list.iter().map(|t| t.kind.clone()).collect::<Vec<_>>();
+        assert_eq!(names(&comparison.worse_on), ["Change OCR"]);
+        assert_eq!(names(&comparison.better_on), ["Change Color"]);
+        assert_eq!(comparison.finding, Finding::NoEvidence);
+        assert_eq!(comparison.flips.len(), 200);
+    }
+
+    #[test]
+    fn what_has_no_verdict_is_coverage_and_nothing_else() {
+        let mut cells = [simulated("old", 20, 1.0, 1), simulated("new", 20, 1.0, 2)];
+        for line in &mut cells[1].lines[..5] {
+            line.label = None;
+            line.outcome = Some(OutcomeName::Failed);
+        }
+        let found = analysed(&cells, 20);
+        let score = &found.scores[1];
+        assert_eq!(score.coverage, Coverage { answered: 15, all: 20 });
+        assert_eq!((score.agreement.value, score.edits), (Ok(1.0), 15));
+        assert_eq!(found.comparisons[0].edits, 15);
+        let nothing = analyse(&cells, 0, &Truth::new(), &Pack::embedded("dlebench/v1").unwrap());
+        assert!(nothing.scores[0].agreement.value.is_err());
+        assert_eq!(nothing.comparisons[0].finding, Finding::NoEvidence);
     }
 }
