@@ -1,6 +1,7 @@
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use super::JudgeOptions;
 use crate::prompt::Mode;
@@ -42,6 +43,9 @@ pub(crate) struct EvalArgs {
     /// Only this case; once for each.
     #[arg(long, value_name = "ID")]
     pub case: Vec<String>,
+    /// Only these edits, by case and editor; for whoever calls it from here.
+    #[arg(skip)]
+    pub only: Option<BTreeSet<(String, String)>>,
     /// Only the first so many cases.
     #[arg(long, value_name = "N")]
     pub limit: Option<usize>,
@@ -91,6 +95,21 @@ pub(crate) struct EvalArgs {
     /// Write a log as lines of JSON; RUST_LOG chooses what is in it [default: deeplook=info].
     #[arg(long, value_name = "FILE")]
     pub log: Option<PathBuf>,
+}
+
+impl EvalArgs {
+    /// What `deeplook eval CASES` with these options means.
+    pub(crate) fn with(cases: &Path, options: &[String]) -> Result<Self, clap::Error> {
+        #[derive(Parser)]
+        #[command(name = "deeplook eval")]
+        struct Whole {
+            #[command(flatten)]
+            eval: EvalArgs,
+        }
+        let words = ["deeplook eval".into(), cases.as_os_str().to_owned()];
+        let words = words.into_iter().chain(options.iter().map(Into::into));
+        Whole::try_parse_from(words).map(|whole| whole.eval)
+    }
 }
 
 /// Where a data set's pictures are and what its fields mean.

@@ -61,7 +61,7 @@ pub(crate) struct CaseFacts {
 }
 
 /// What everything that judges takes.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct JudgeOptions {
     /// Judge every target on its own, also where the instruction is about their number.
     #[arg(long)]

@@ -5,8 +5,10 @@ mod compare;
 mod dataset;
 mod demo;
 mod eval;
+mod experiment;
 mod judge;
 mod models;
+mod probe;
 mod prompts;
 mod replay;
 mod report;
@@ -21,8 +23,10 @@ pub(crate) use self::compare::CompareArgs;
 pub(crate) use self::dataset::{DataSetArgs, DatasetCommand};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::eval::{DataOptions, EvalArgs, RunCommand};
+pub(crate) use self::experiment::{ExperimentCommand, RunExperimentArgs, WatchArgs};
 pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;
+pub(crate) use self::probe::ProbeArgs;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
 pub(crate) use self::replay::{Looks, ReplayArgs};
 pub(crate) use self::report::ReportArgs;
@@ -63,6 +67,11 @@ pub(crate) enum Command {
     /// See, fetch and check the model files that some tools need.
     #[command(subcommand)]
     Models(ModelsCommand),
+    /// Try prompts, models, modes and tools against each other on the same edits.
+    #[command(subcommand)]
+    Experiment(ExperimentCommand),
+    /// Find out whether a judge is sound: questions whose answers are known.
+    Probe(Box<ProbeArgs>),
     /// List, show, check and compare prompt packs.
     #[command(subcommand)]
     Prompts(PromptsCommand),

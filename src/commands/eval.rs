@@ -202,8 +202,12 @@ fn plan(
     criteria: Vec<String>,
     set: &OpenSet,
 ) -> anyhow::Result<(Planned, Vec<Job>)> {
-    let selection =
-        Selection { editors: args.editor.clone(), cases: args.case.clone(), limit: args.limit };
+    let selection = Selection {
+        editors: args.editor.clone(),
+        cases: args.case.clone(),
+        limit: args.limit,
+        only: args.only.clone(),
+    };
     let edits = selection.edits(&set.cases)?;
     let boxless = edits.iter().filter(|(place, _)| set.cases[*place].boxes.is_empty()).count();
     if boxless > 0 && args.mode.contains(&Mode::Oracle) && !args.allow_partial {

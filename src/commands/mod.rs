@@ -5,9 +5,11 @@ mod compare;
 mod dataset;
 mod demo;
 mod eval;
+mod experiment;
 mod grid;
 mod judge;
 mod models;
+mod probe;
 mod progress;
 mod prompts;
 mod replay;
@@ -17,6 +19,7 @@ mod summary;
 mod tool;
 mod trace;
 mod view;
+mod watch;
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -62,6 +65,8 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Models(command) => models::run(&command),
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
+        Command::Experiment(command) => experiment::run(&command),
+        Command::Probe(args) => probe::run(&args),
         Command::Prompts(command) => prompts::run(&command),
         Command::Agree(args) => agree::run(&args),
         Command::Compare(args) => compare::run(&args),

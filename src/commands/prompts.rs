@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anstyle::{AnsiColor, Style};
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 use deeplook_tools::{BoxConvention, Toolbox};
 use serde::Serialize;
 
@@ -15,8 +15,9 @@ use crate::dataset::draw;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::{Dialect, Message, Part};
 use crate::model::Rules;
-use crate::prompt::workshop;
-use crate::prompt::{self, Change, Finding, Line, Mode, Pack, PackDiff, PromptError, Turn};
+use crate::prompt::{
+    self, Change, Files, Finding, Line, Mode, Pack, PackDiff, PromptError, Turn, workshop,
+};
 use crate::protocol::Targets;
 use crate::{config, equipment, files};
 
@@ -198,15 +199,7 @@ fn new(name: &str, from: &str) -> anyhow::Result<ExitCode> {
     }
     let copy = workshop::renamed(workshop::files_of(from)?, short);
     let pack = Pack::checked(copy.clone())?;
-    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let parent = parent.unwrap_or(Path::new("."));
-    files::create_folder(parent)?;
-    // Beside its place first: the folder is complete or not there.
-    let unfinished = tempfile::tempdir_in(parent)?;
-    for (file, bytes) in &copy {
-        files::write_atomically(&unfinished.path().join(file), bytes)?;
-    }
-    std::fs::rename(unfinished.keep(), path)?;
+    write_pack(path, &copy)?;
     let shown = path.display();
     writeln!(
         anstream::stdout(),
@@ -215,6 +208,31 @@ fn new(name: &str, from: &str) -> anyhow::Result<ExitCode> {
         pack.id(),
     )?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a pack into a folder of its own, which is complete or not there; an older one of ours is
+/// replaced.
+pub(super) fn write_pack(folder: &Path, pack: &Files) -> anyhow::Result<()> {
+    let is_there = folder.exists();
+    if is_there && workshop::files_of(&folder.display().to_string()).is_ok_and(|old| old == *pack) {
+        return Ok(());
+    }
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let parent = parent.unwrap_or(Path::new("."));
+    files::create_folder(parent)?;
+    let unfinished = tempfile::tempdir_in(parent)
+        .with_context(|| format!("cannot write into {}", parent.display()))?;
+    for (file, bytes) in pack {
+        files::write_atomically(&unfinished.path().join(file), bytes)?;
+    }
+    if is_there {
+        std::fs::remove_dir_all(folder)
+            .with_context(|| format!("cannot replace {}", folder.display()))?;
+    }
+    let written = unfinished.keep();
+    std::fs::rename(&written, folder)
+        .with_context(|| format!("cannot write {}", folder.display()))?;
+    Ok(())
 }
 
 /// What is wrong with a pack, and how long its prompts are.

@@ -2,5 +2,6 @@
 //! honest answer to "is it better, or is it luck?".
 
 pub mod analysis;
+pub(crate) mod page;
 pub mod plan;
 pub mod sample;

@@ -131,7 +131,7 @@ mod tests {
             .flat_map(|made| {
                 ["if", "vc"].map(|criterion| Answer {
                     probe: made.probe,
-                    case: made.case.id.split('.').next().unwrap().to_owned(),
+                    case: made.of.clone(),
                     criterion: criterion.to_owned(),
                     label: Some(judge(made, criterion).to_owned()),
                 })

@@ -22,6 +22,8 @@ const BLANK: image::Rgb<u8> = image::Rgb([128; 3]);
 pub struct ProbeCase {
     /// Which probe.
     pub probe: Probe,
+    /// The id of the case that it was made of.
+    pub of: String,
     /// The case; its editor is the probe's name.
     pub case: EditCase,
 }
@@ -73,7 +75,7 @@ fn one(case: &EditCase, other: Option<&str>, probe: Probe) -> Option<ProbeCase> 
     if probe == Probe::OtherNames {
         made.id = format!("{}.flawless-execution-perfect-consistency", case.id);
     }
-    Some(ProbeCase { probe, case: made })
+    Some(ProbeCase { probe, of: case.id.clone(), case: made })
 }
 
 fn smaller(picture: &InputPicture) -> Picture {

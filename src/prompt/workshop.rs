@@ -2,6 +2,7 @@
 
 use super::source::{self, Files};
 use super::{Pack, PromptError};
+use crate::hash::Hash;
 
 const PACK: &str = "pack.toml";
 /// What a copy is called until somebody thinks that it is finished.
@@ -17,6 +18,11 @@ pub fn files_of(id_or_folder: &str) -> Result<Files, PromptError> {
         }
         None => Err(PromptError::unknown(id_or_folder)),
     }
+}
+
+/// The hash of all names and contents.
+pub fn hash(files: &Files) -> Hash {
+    source::hash(files)
 }
 
 /// The same pack under another name, as a draft; comments and order stay as they are.

@@ -23,6 +23,7 @@ pub(crate) use self::judged::{NO_TYPE, groups};
 pub use self::model::{
     Count, CriterionName, Group, Outcomes, PrintedInterval, Reason, Report, Score, TypeCount,
 };
+pub(crate) use self::plot::escape;
 pub use self::points::Points;
 pub use self::scale::{Association, Scale, ScalePoint, Window};
 pub use self::scores::{CriterionScores, EditorScores, TypeScores};

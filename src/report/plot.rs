@@ -17,7 +17,7 @@ pub(super) struct Series<'a> {
 pub(super) const COLOURS: usize = 10;
 
 /// Text that is safe within SVG and HTML.
-pub(super) fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

@@ -1,6 +1,6 @@
 //! The judgements of a run, each with a name that stays the same.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::str::FromStr;
 
@@ -111,6 +111,8 @@ pub(crate) struct Selection {
     pub cases: Vec<String>,
     /// Only the first so many cases.
     pub limit: Option<usize>,
+    /// Only these, by case and editor.
+    pub only: Option<BTreeSet<(String, String)>>,
 }
 
 impl Selection {
@@ -139,9 +141,14 @@ impl Selection {
         let chosen = chosen.take(self.limit.unwrap_or(usize::MAX));
         Ok(chosen
             .map(|(place, case)| {
-                let editors = case.edits.keys().map(String::as_str);
-                (place, editors.filter(|name| wanted(&self.editors, name)).collect())
+                let editors = case.edits.keys().filter(|name| wanted(&self.editors, name));
+                let is_chosen = |editor: &&String| {
+                    let edit = || (case.id.clone(), (*editor).clone());
+                    self.only.as_ref().is_none_or(|only| only.contains(&edit()))
+                };
+                (place, editors.filter(is_chosen).map(String::as_str).collect::<Vec<_>>())
             })
+            .filter(|(_, editors)| self.only.is_none() || !editors.is_empty())
             .collect())
     }
 }

@@ -1,0 +1,88 @@
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExperimentCommand {
+    /// Judge the same edits with every combination of prompts, models, modes and tools of a plan.
+    #[command(after_help = "\
+Examples:
+  deeplook experiment run plan.toml --plan      # the matrix, the calls and the cost
+  deeplook experiment run plan.toml             # the same command again goes on where it was stopped
+
+A plan is a small file:
+  name = \"wording\"
+  cases = \"scenes/cases.jsonl\"
+  labels = \"scenes/labels.jsonl\"
+  criterion = \"vc\"
+  sample = { edits = 60, seed = 1 }             # balanced by type, label and area
+  [[prompts]]
+  name = \"as it is\"
+  [[prompts]]
+  name = \"stricter\"
+  pack = \"stricter\"                             # made with `deeplook prompts new stricter`
+  [[tools]]
+  name = \"all\"
+  [[tools]]
+  name = \"no difference\"
+  without = [\"localize_differences\"]")]
+    Run(RunExperimentArgs),
+    /// Compare the cells: agreement, coverage, cost, and what is more than luck.
+    #[command(after_help = "\
+Examples:
+  deeplook experiment report traces/runs/wording
+  deeplook experiment report traces/runs/wording --out wording.html")]
+    Report {
+        /// The folder of the experiment.
+        folder: PathBuf,
+        /// What is right, where the plan does not name a file.
+        #[arg(long, value_name = "FILE")]
+        labels: Option<PathBuf>,
+        /// Write a page instead.
+        #[arg(long, value_name = "FILE")]
+        out: Option<PathBuf>,
+        /// Print one JSON object.
+        #[arg(long, conflicts_with = "out")]
+        json: bool,
+    },
+    /// Judge a few edits again whenever a template of a pack is saved, and show what flipped.
+    #[command(after_help = "\
+Example:
+  deeplook experiment watch stricter/ scenes/ --labels scenes/labels.jsonl --edits-at-most 12")]
+    Watch(WatchArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunExperimentArgs {
+    /// The plan.
+    pub plan: PathBuf,
+    /// The folder of the experiment [default: one in traces/runs/, named as the plan].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Print the matrix, the calls and the cost, and ask nobody.
+    #[arg(long = "plan")]
+    pub only_plan: bool,
+    /// Anything that `deeplook eval` takes, for every cell: --concurrency 32, --max-cost 5, …
+    #[arg(last = true, value_name = "EVAL OPTIONS")]
+    pub more: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WatchArgs {
+    /// The pack that is being edited.
+    pub pack: PathBuf,
+    /// The data set.
+    pub cases: PathBuf,
+    /// What is right.
+    #[arg(long, value_name = "FILE")]
+    pub labels: Option<PathBuf>,
+    /// How many edits are judged each time.
+    #[arg(long, value_name = "N", default_value_t = 12)]
+    pub edits_at_most: usize,
+    /// Stop after so many rounds [default: go on until Ctrl-C].
+    #[arg(long, value_name = "N")]
+    pub rounds: Option<u32>,
+    /// Anything that `deeplook eval` takes: --model, --mode, --criterion, …
+    #[arg(last = true, value_name = "EVAL OPTIONS")]
+    pub more: Vec<String>,
+}

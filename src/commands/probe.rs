@@ -1,0 +1,210 @@
+//! `deeplook probe`: is the judge itself sound?
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anstyle::{AnsiColor, Style};
+use anyhow::{Context as _, bail};
+use deeplook_tools::picture::extension_of;
+use serde_json::json;
+
+use super::grid::Grid;
+use crate::case::InputPicture;
+use crate::cli::{EvalArgs, ProbeArgs};
+use crate::dataset::case_file::CaseRecord;
+use crate::dataset::{Case, DataSet, LoadOptions};
+use crate::files;
+use crate::hash::Hash;
+use crate::probe::{self, Answer, Assessment, Probe, ProbeCase};
+use crate::prompt::{DEFAULT, Pack, workshop};
+use crate::trace;
+
+pub(super) fn run(args: &ProbeArgs) -> anyhow::Result<ExitCode> {
+    let pack_files = match &args.options.prompts {
+        Some(folder) => workshop::files_of(&folder.display().to_string())?,
+        None => workshop::files_of(DEFAULT)?,
+    };
+    let pack = Pack::checked(pack_files.clone())?;
+    let folder = args.run.clone().unwrap_or_else(|| default_folder(args));
+    let (mut straight, mut turned) = (Vec::new(), Vec::new());
+    for made in make_all(args)? {
+        match made.probe {
+            Probe::OtherOrder => turned.push(made),
+            _ => straight.push(made),
+        }
+    }
+    if straight.is_empty() {
+        bail!("{} has no case to make probes of", args.dataset.display());
+    }
+    let mut answers = judge(args, &folder.join("probes"), &straight, None)?;
+    if let Some(turned_pack) = workshop::with_pictures_reversed(pack_files) {
+        let place = folder.join("turned-prompts");
+        if !place.exists() {
+            super::prompts::write_pack(&place, &turned_pack)?;
+        }
+        answers.extend(judge(args, &folder.join("turned"), &turned, Some(&place))?);
+    }
+    let assessed = probe::assess(&answers, &pack, args.floor);
+    let passed = assessed.iter().all(|one| one.passed == Some(true));
+    if args.json {
+        super::print_json(
+            &json!({ "passed": passed, "floor": args.floor, "probes": assessed, "run": folder }),
+        )?;
+    } else {
+        print(&assessed, &folder, args.floor)?;
+    }
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::from(1) })
+}
+
+fn default_folder(args: &ProbeArgs) -> PathBuf {
+    let data = args.dataset.file_stem().unwrap_or_default().to_string_lossy();
+    let name = files::slug(&format!("probe {data} {} {}", args.options.model, args.mode));
+    Path::new("traces/runs").join(name)
+}
+
+/// The probes of the first cases that can be read.
+fn make_all(args: &ProbeArgs) -> anyhow::Result<Vec<ProbeCase>> {
+    let options = LoadOptions { edits: args.edits.clone(), ..LoadOptions::default() };
+    let set = DataSet::open(&args.dataset, &options)?;
+    let chosen: Vec<&Case> = set.cases.iter().take(args.cases as usize).collect();
+    let bar = super::progress("making probes", chosen.len())?;
+    let mut made = Vec::new();
+    for case in &chosen {
+        let editor = case.edits.keys().next().map_or("", String::as_str);
+        let loaded = case.load(editor).map_err(|problem| {
+            anyhow::anyhow!("case {:?}: {problem}; see `deeplook dataset check`", case.id)
+        })?;
+        made.extend(probe::make(&loaded, other_instruction(case, &set.cases)));
+        bar.inc(1);
+    }
+    bar.finish_and_clear();
+    Ok(made)
+}
+
+/// An instruction that is about something else: of another type and target, if there is one.
+fn other_instruction<'a>(case: &Case, cases: &'a [Case]) -> Option<&'a str> {
+    let elsewhere =
+        |other: &&Case| other.instruction != case.instruction && other.source != case.source;
+    let unlike = |other: &&Case| other.kind != case.kind && other.target != case.target;
+    let mut others = cases.iter().filter(elsewhere);
+    let found = cases.iter().filter(elsewhere).find(unlike).or_else(|| others.next());
+    found.map(|other| other.instruction.as_str())
+}
+
+/// Judges the probes like any other data set, and reads what came of it.
+fn judge(
+    args: &ProbeArgs,
+    folder: &Path,
+    probes: &[ProbeCase],
+    prompts: Option<&Path>,
+) -> anyhow::Result<Vec<Answer>> {
+    let cases = write(&folder.join("cases"), probes)?;
+    let mut eval = EvalArgs::with(&cases, &[])?;
+    eval.run = Some(folder.join("run"));
+    eval.criterion = args.criterion.clone();
+    eval.mode = vec![args.mode];
+    eval.options = args.options.clone();
+    if let Some(prompts) = prompts {
+        eval.options.prompts = Some(prompts.to_owned());
+    }
+    // Probes without boxes or a reference are fewer, not wrong.
+    eval.allow_partial = true;
+    eval.quiet = true;
+    super::eval::run(&eval)?;
+    let lines = trace::read_results(&folder.join("run"))?;
+    let by_id: BTreeMap<&str, &ProbeCase> =
+        probes.iter().map(|made| (made.case.id.as_str(), made)).collect();
+    Ok(lines
+        .into_iter()
+        .filter_map(|line| {
+            let made = by_id.get(line.case.as_str())?;
+            let label = line.label;
+            Some(Answer {
+                probe: made.probe,
+                case: made.of.clone(),
+                criterion: line.criterion,
+                label,
+            })
+        })
+        .collect())
+}
+
+/// Writes the probes as a data set. What is there from before is the same: pictures are named by
+/// their content.
+fn write(folder: &Path, probes: &[ProbeCase]) -> anyhow::Result<PathBuf> {
+    files::create_folder(folder)?;
+    let save = |picture: &InputPicture| -> anyhow::Result<String> {
+        let extension = extension_of(picture.bytes()).unwrap_or("png");
+        let name = format!("{}.{extension}", &Hash::of(picture.bytes()).as_str()[..24]);
+        let path = folder.join(&name);
+        if !path.is_file() {
+            files::write_atomically(&path, picture.bytes())?;
+        }
+        Ok(name)
+    };
+    let mut text = String::new();
+    for ProbeCase { case, .. } in probes {
+        let editor = case.editor.clone().unwrap_or_default();
+        let record = CaseRecord {
+            id: case.id.clone(),
+            source: save(&case.source)?,
+            reference: case.reference.as_ref().map(save).transpose()?,
+            instruction: case.instruction.clone(),
+            kind: case.kind.clone(),
+            target: case.target.clone(),
+            boxes: case.boxes.clone(),
+            edits: BTreeMap::from([(editor, save(&case.edited)?)]),
+        };
+        text += &serde_json::to_string(&record)?;
+        text.push('\n');
+    }
+    let path = folder.join("cases.jsonl");
+    if fs::read_to_string(&path).ok().as_ref() != Some(&text) {
+        files::write_atomically(&path, text.as_bytes()).context("cannot write the probes")?;
+    }
+    Ok(path)
+}
+
+fn print(assessed: &[Assessment], folder: &Path, floor: f64) -> anyhow::Result<()> {
+    let mut out = anstream::stdout().lock();
+    let colour = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
+    let mut grid =
+        Grid::new(4, ["probe", "criterion", "right is", "what was shown", "right", "told"]);
+    for one in assessed {
+        grid.row(vec![
+            one.probe.to_owned(),
+            one.criterion.clone(),
+            one.expected.clone(),
+            one.about.to_owned(),
+            format!("{}/{}", one.right, one.told),
+            format!("{}/{}", one.told, one.asked),
+        ]);
+    }
+    write!(out, "{grid}")?;
+    let failed: Vec<&Assessment> = assessed.iter().filter(|one| one.passed != Some(true)).collect();
+    for one in &failed {
+        let red = colour(AnsiColor::Red);
+        let what = if one.passed.is_none() { "could not be told" } else { "not passed" };
+        writeln!(
+            out,
+            "{red}{what}{red:#}: {}, {} ({} expected)",
+            one.probe, one.criterion, one.expected
+        )?;
+        for (case, label) in one.wrong.iter().take(3) {
+            writeln!(out, "    {case:?} got {label}")?;
+        }
+    }
+    if failed.is_empty() {
+        let green = colour(AnsiColor::Green);
+        writeln!(
+            out,
+            "{green}passed{green:#}: at least {:.0} % right in every probe",
+            100.0 * floor
+        )?;
+    }
+    writeln!(out, "traces: {}", folder.display())?;
+    Ok(())
+}

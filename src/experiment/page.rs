@@ -1,0 +1,169 @@
+//! An experiment as one self-contained page.
+
+use std::fmt::Write as _;
+
+use minijinja::value::Serde;
+use serde::Serialize;
+
+use super::analysis::{Analysis, CellScore, Comparison};
+use crate::stats::Finding;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    name: &'a str,
+    baseline: &'a str,
+    known: bool,
+    scores: Vec<ShownScore<'a>>,
+    plot: Option<String>,
+    comparisons: Vec<ShownComparison<'a>>,
+}
+
+#[derive(Serialize)]
+struct ShownScore<'a> {
+    cell: &'a str,
+    criterion: &'a str,
+    agreement: String,
+    off_by: String,
+    verdicts: String,
+    turns: String,
+    tokens: String,
+    cost: String,
+}
+
+#[derive(Serialize)]
+struct ShownComparison<'a> {
+    id: String,
+    finding: &'static str,
+    difference: String,
+    p: String,
+    types: Vec<String>,
+    of: &'a Comparison,
+}
+
+/// The page; `known` says whether anybody said what is right.
+pub(crate) fn render(
+    name: &str,
+    analysis: &Analysis,
+    known: bool,
+) -> Result<String, minijinja::Error> {
+    let mut templates = minijinja::Environment::new();
+    templates.add_template("experiment.html", include_str!("experiment.html"))?;
+    let page = Page {
+        name,
+        baseline: &analysis.baseline,
+        known,
+        scores: analysis.scores.iter().map(shown).collect(),
+        plot: plot(&analysis.scores),
+        comparisons: analysis.comparisons.iter().enumerate().map(shown_comparison).collect(),
+    };
+    templates.get_template("experiment.html")?.render(minijinja::context! { page => Serde(&page) })
+}
+
+fn number(value: Option<f64>, digits: usize) -> String {
+    value.map_or("–".to_owned(), |value| format!("{value:.digits$}"))
+}
+
+fn shown(score: &CellScore) -> ShownScore<'_> {
+    ShownScore {
+        cell: &score.cell,
+        criterion: &score.criterion,
+        agreement: score.agreement.to_string(),
+        off_by: number(score.off_by, 2),
+        verdicts: format!("{} of {}", score.coverage.answered, score.coverage.all),
+        turns: number(score.turns, 1),
+        tokens: number(score.tokens, 0),
+        cost: score.cost.map_or("–".to_owned(), |cost| format!("${cost:.4}")),
+    }
+}
+
+fn shown_comparison((number, of): (usize, &Comparison)) -> ShownComparison<'_> {
+    let types = |list: &[super::analysis::TypeDifference], word: &str| -> Vec<String> {
+        let line = |one: &super::analysis::TypeDifference| {
+            let kind = if one.kind.is_empty() { "edits without a type" } else { &one.kind };
+            format!("{word} on {kind}: {} (not corrected)", one.difference)
+        };
+        list.iter().map(line).collect()
+    };
+    ShownComparison {
+        id: format!("c{number}"),
+        finding: match of.finding {
+            Finding::Better => "better",
+            Finding::Worse => "worse",
+            Finding::NoEvidence => "no evidence either way",
+        },
+        difference: of.difference.to_string(),
+        p: of.corrected_p.map_or("–".to_owned(), |p| format!("{p:.3}")),
+        types: [types(&of.worse_on, "worse"), types(&of.better_on, "better")].concat(),
+        of,
+    }
+}
+
+/// Cost against agreement, one dot for each cell and criterion; `None` where nothing has both.
+fn plot(scores: &[CellScore]) -> Option<String> {
+    const WIDTH: f64 = 640.0;
+    const HEIGHT: f64 = 300.0;
+    const LEFT: f64 = 50.0;
+    const BOTTOM: f64 = 40.0;
+    let dots: Vec<(f64, f64, &CellScore)> = scores
+        .iter()
+        .filter_map(|score| Some((score.cost?, score.agreement.value.ok()?, score)))
+        .collect();
+    let most = dots.iter().map(|(cost, ..)| *cost).reduce(f64::max)?;
+    let most = if most > 0.0 { 1.1 * most } else { 1.0 };
+    let x = |cost: f64| LEFT + cost / most * (WIDTH - LEFT - 20.0);
+    let y = |agreement: f64| 15.0 + (1.0 - agreement) * (HEIGHT - BOTTOM - 15.0);
+    let mut svg = format!(
+        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"cost against agreement\">"
+    );
+    for tenth in (0..=10).step_by(2) {
+        let share = f64::from(tenth) / 10.0;
+        let at = y(share);
+        let _ = write!(
+            svg,
+            "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:.0} %</text>",
+            WIDTH - 20.0,
+            LEFT - 6.0,
+            at + 3.0,
+            100.0 * share
+        );
+    }
+    for fifth in 0..=4 {
+        let cost = most * f64::from(fifth) / 4.0;
+        let _ = write!(
+            svg,
+            "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">${cost:.4}</text>",
+            x(cost),
+            HEIGHT - BOTTOM + 18.0
+        );
+    }
+    let _ = write!(
+        svg,
+        "<text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">a judgement costs</text>",
+        (LEFT + WIDTH) / 2.0,
+        HEIGHT - 6.0
+    );
+    for (cost, agreement, score) in dots {
+        let (x, y) = (x(cost), y(agreement));
+        let class = if score.criterion == "if" { "first" } else { "second" };
+        if let Some(interval) = score.agreement.interval {
+            let half = (HEIGHT - BOTTOM - 15.0, 15.0);
+            let at = |share: f64| half.1 + (1.0 - share) * half.0;
+            let _ = write!(
+                svg,
+                "<path class=\"whisker {class}\" d=\"M{x:.1} {:.1}V{:.1}\"/>",
+                at(interval.low),
+                at(interval.high)
+            );
+        }
+        let name = crate::report::escape(&format!("{}, {}", score.cell, score.criterion));
+        let _ = write!(
+            svg,
+            "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"><title>{name}</title></circle>\
+             <text x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
+            x + 8.0,
+            y + 4.0
+        );
+    }
+    svg.push_str("</svg>");
+    Some(svg)
+}
