@@ -47,6 +47,8 @@ fn one(case: &EditCase, other: Option<&str>, probe: Probe) -> Option<ProbeCase> 
         Probe::NoOpOnReference => {
             made.source = reference?.clone();
             made.edited = reference?.clone();
+            // It would show a change that nobody made.
+            made.reference = None;
         }
         Probe::Swapped => {
             made.source = reference?.clone();
