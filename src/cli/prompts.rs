@@ -21,7 +21,7 @@ Examples:
   deeplook prompts show --criterion vc --mode oracle --dialect tags
   deeplook prompts show --prompts my-pack/ before.png after.png -i 'Make the boat green.'
   deeplook prompts show before.png after.png -i 'Remove the cup' --mode oracle --box 210,80,260,140")]
-    Show(ShowPromptsArgs),
+    Show(Box<ShowPromptsArgs>),
     /// Copy a pack to a new folder, to edit it.
     #[command(after_help = "\
 Example:

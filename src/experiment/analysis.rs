@@ -339,7 +339,7 @@ mod tests {
             let label = LABELS[(case + usize::from(!right)) % 4];
             let text = serde_json::json!({
                 "case": format!("c{case}"), "editor": "e", "criterion": "if", "label": label,
-                "type": if case % 2 == 0 { "Change Color" } else { "Change OCR" },
+                "type": if case.is_multiple_of(2) { "Change Color" } else { "Change OCR" },
             });
             serde_json::from_value(text).unwrap()
         };

@@ -85,7 +85,7 @@ pub fn assess(answers: &[Answer], pack: &Pack, floor: f64) -> Vec<Assessment> {
                 asked,
                 told,
                 right,
-                passed: enough.then(|| right as f64 >= floor * told as f64),
+                passed: enough.then_some(right as f64 >= floor * told as f64),
                 wrong,
             });
         }

@@ -114,10 +114,10 @@ impl Toolbox {
         let mut tools: Vec<Box<dyn AnyTool>> = Vec::new();
         for spec in specs {
             let recorded = settings.get(&spec.name).cloned().unwrap_or_default();
-            let same = |tool: &Box<dyn AnyTool>| {
+            let same = |tool: &dyn AnyTool| {
                 tool.name() == spec.name && networks(&tool.settings()) == networks(&recorded)
             };
-            tools.push(match self.tools.iter().position(same) {
+            tools.push(match self.tools.iter().position(|tool| same(tool.as_ref())) {
                 Some(index) => self.tools.swap_remove(index),
                 None => Box::new(OnRecord { spec: spec.clone(), settings: recorded }),
             });

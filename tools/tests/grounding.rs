@@ -17,7 +17,7 @@ fn folder(name: &str) -> PathBuf {
 }
 
 fn runtime() -> Runtime {
-    let library = std::env::var("ORT_DYLIB_PATH").expect("ORT_DYLIB_PATH names the runtime");
+    let library = std::env::var("ORT_DYLIB_PATH").unwrap();
     Runtime::load(Path::new(&library)).unwrap()
 }
 
