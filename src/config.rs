@@ -124,7 +124,7 @@ pub(crate) fn preparation(profile: &Profile) -> Preparation {
 }
 
 /// `KEY=VALUE`, where a value that is JSON is taken as JSON and anything else as text.
-fn params(typed: &[String]) -> anyhow::Result<BTreeMap<String, Value>> {
+pub(crate) fn params(typed: &[String]) -> anyhow::Result<BTreeMap<String, Value>> {
     let mut params = BTreeMap::new();
     for text in typed {
         let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));

@@ -28,7 +28,7 @@ pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;
 pub(crate) use self::probe::ProbeArgs;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
-pub(crate) use self::replay::{Looks, ReplayArgs};
+pub(crate) use self::replay::{ForkOptions, Looks, ReplayArgs};
 pub(crate) use self::report::ReportArgs;
 use self::report::part;
 pub(crate) use self::tool::ToolArgs;

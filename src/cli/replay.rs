@@ -10,6 +10,8 @@ Examples:
   deeplook replay traces/runs/2026-01-31T12-00-00Z-judge
   deeplook replay RUN --strict --tools live
   deeplook replay RUN/judgements/NAME --digest 5f0c…
+  deeplook replay RUN/judgements/NAME --from-turn 2 --model gpt-5.1
+  deeplook replay RUN/judgements/NAME --from-turn 1 --prompts my-pack/
 
 No key and no network are needed. Exit code 1 means that something is not as the record has it.
 An interrupted trace, a tool that could not be used again and a network's rounding are told; with
@@ -31,12 +33,44 @@ pub(crate) struct ReplayArgs {
     /// Print one JSON object on stdout.
     #[arg(long)]
     pub json: bool,
+    #[command(flatten)]
+    pub fork: ForkOptions,
     /// Where the trace's detector is, if it was a file of your own.
     #[arg(long, value_name = "FILE")]
     pub detector: Option<String>,
     /// Where the trace's enhancer is, if it was a file of your own.
     #[arg(long, value_name = "FILE")]
     pub enhancer: Option<String>,
+}
+
+/// Keeps the first turns of a trace and goes on with another model or other prompts.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Fork")]
+pub(crate) struct ForkOptions {
+    /// Ask anew from this turn on; the turns before it are kept. The new trace names its parent.
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    pub from_turn: Option<u32>,
+    /// The model to go on with, or `rules` [default: the trace's].
+    #[arg(long, value_name = "M", requires = "from_turn")]
+    pub model: Option<String>,
+    /// Its server [default: as for `judge`; without --model, the trace's].
+    #[arg(long, value_name = "U", requires = "from_turn")]
+    pub base_url: Option<String>,
+    /// Its profile [default: guessed; without --model, the trace's].
+    #[arg(long, value_name = "NAME|FILE", requires = "from_turn")]
+    pub profile: Option<String>,
+    /// Something for the server [default: nothing; without --model, as in the trace].
+    #[arg(long = "param", value_name = "KEY=VALUE", requires = "from_turn")]
+    pub params: Vec<String>,
+    /// Seconds to wait for a reply.
+    #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
+    pub timeout: u64,
+    /// A prompt pack to go on with [default: the trace's].
+    #[arg(long, value_name = "DIR", requires = "from_turn")]
+    pub prompts: Option<PathBuf>,
+    /// Where to write the new trace [default: a new folder in traces/runs/].
+    #[arg(long, value_name = "DIR", requires = "from_turn")]
+    pub trace: Option<PathBuf>,
 }
 
 /// Where the looks of a replay come from.

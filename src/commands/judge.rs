@@ -36,13 +36,13 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     // A case that does not fit the mode is an error before anything is said or written.
     let prepare = |id: &String| judge.prepare(&case, id);
     let prepared = criteria.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
-    let run = RunFolder::new(run_folder(args.trace.as_deref())?);
+    let run = RunFolder::new(run_folder(args.trace.as_deref(), "judge")?);
     if args.options.model == Rules::NAME {
         let note = "the offline judge `rules` is a baseline; ask a model with --model";
-        say(args, &format!("{DIM}{note}{DIM:#}"));
+        say(args.json, &format!("{DIM}{note}{DIM:#}"));
     }
     for (tool, why) in &unavailable {
-        say(args, &format!("{DIM}without {tool}: {why}{DIM:#}"));
+        say(args.json, &format!("{DIM}without {tool}: {why}{DIM:#}"));
     }
     let runtime = super::runtime()?;
     let mut all = Vec::new();
@@ -103,7 +103,7 @@ pub(super) fn case(source: &Path, edited: &Path, facts: &CaseFacts) -> anyhow::R
 }
 
 /// The folder that was asked for, or a new one named by the time.
-fn run_folder(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
+pub(super) fn run_folder(asked: Option<&Path>, what: &str) -> anyhow::Result<PathBuf> {
     if let Some(folder) = asked {
         return Ok(folder.to_owned());
     }
@@ -111,8 +111,8 @@ fn run_folder(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
     let runs = Path::new("traces/runs");
     (1u32..1000)
         .map(|number| match number {
-            1 => runs.join(format!("{time}-judge")),
-            _ => runs.join(format!("{time}-judge-{number}")),
+            1 => runs.join(format!("{time}-{what}")),
+            _ => runs.join(format!("{time}-{what}-{number}")),
         })
         .find(|folder| !folder.exists())
         .context("there is no free name in traces/runs; name a folder with --trace")
@@ -121,8 +121,8 @@ fn run_folder(asked: Option<&Path>) -> anyhow::Result<PathBuf> {
 /// A line for a person: on stdout, or on stderr where stdout is for a machine.
 ///
 /// Where nobody reads any more, the judging goes on: the trace is written all the same.
-fn say(args: &JudgeArgs, text: &str) {
-    let _ = if args.json {
+pub(super) fn say(json: bool, text: &str) {
+    let _ = if json {
         writeln!(anstream::stderr(), "{text}")
     } else {
         writeln!(anstream::stdout(), "{text}")
@@ -136,20 +136,20 @@ async fn judge_one(
 ) -> anyhow::Result<Judged> {
     let criterion = prepared.criterion();
     let title = BOLD.underline();
-    say(args, &format!("\n{title}{}{title:#}", criterion.name));
+    say(args.json, &format!("\n{title}{}{title:#}", criterion.name));
     let parts = prepared.part_names().map(str::to_owned).collect();
     let transcript = Transcript::new(criterion.form(), parts, run.blobs());
     let watch = |event: &Event| {
         let lines = transcript.lines(event);
         if !lines.is_empty() {
-            say(args, lines.trim_end());
+            say(args.json, lines.trim_end());
         }
     };
     let judged = prepared.judge(run, &watch).await?;
     let Judgement { turns, tool_calls, usage, cost, .. } = judged.judgement;
     let spent = format!("{}, {}", usage_text(usage), cost_text(cost));
     let (turns, looks) = (counted(turns, "turn"), counted(tool_calls, "look"));
-    say(args, &format!("{DIM}{turns}, {looks}, {spent}{DIM:#}"));
+    say(args.json, &format!("{DIM}{turns}, {looks}, {spent}{DIM:#}"));
     Ok(judged)
 }
 
@@ -169,7 +169,7 @@ fn summarise(args: &JudgeArgs, all: &[Named], spent: &str, run: &RunFolder) {
         }
         text.push_str(&format!("  {DIM}digest {}{DIM:#}\n", judged.digest));
     }
-    say(args, &format!("{text}\n{spent}\ntrace: {}", run.path().display()));
+    say(args.json, &format!("{text}\n{spent}\ntrace: {}", run.path().display()));
 }
 
 /// What `--json` prints.

@@ -6,6 +6,7 @@ mod dataset;
 mod demo;
 mod eval;
 mod experiment;
+mod fork;
 mod grid;
 mod judge;
 mod models;

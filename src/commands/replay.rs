@@ -25,6 +25,9 @@ const DIM: Style = Style::new().dimmed();
 const LONGEST: usize = 160;
 
 pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
+    if let Some(turn) = args.fork.from_turn {
+        return super::fork::run(args, turn);
+    }
     let (bundles, lost) = find(&args.paths)?;
     let equipment = RecordedEquipment::new(args.detector.clone(), args.enhancer.clone());
     let toolbox = |record: &ToolsRecord| equipment.toolbox(record);

@@ -127,7 +127,7 @@ impl<M> Judge<M> {
         let briefs = protocol::briefs(case, &plan.shown.pictures, self.settings.targets)?;
         let open = |brief| self.open(&plan, brief, case);
         let opened = briefs.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0 })
+        Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0, parent: None })
     }
 
     /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
@@ -236,6 +236,7 @@ pub struct Prepared<'a, M> {
     briefs: Vec<Brief>,
     opened: Vec<Opened>,
     repeat: u32,
+    parent: Option<Hash>,
 }
 
 impl<'a, M> Prepared<'a, M> {
@@ -269,10 +270,17 @@ impl<'a, M> Prepared<'a, M> {
         (self.plan, self.opened)
     }
 
+    /// The judgement as one that goes on from another trace.
+    pub(crate) fn forked_from(self, parent: Hash) -> Self {
+        Self { parent: Some(parent), ..self }
+    }
+
     /// What its trace begins with.
     pub(crate) fn manifest(&self) -> Manifest {
         let parts = record::parts(&self.briefs);
-        self.judge.manifest(record::of_case(self.case), &self.plan, parts, self.repeat)
+        let case = record::of_case(self.case);
+        let manifest = self.judge.manifest(case, &self.plan, parts, self.repeat);
+        Manifest { parent: self.parent.clone(), ..manifest }
     }
 
     /// Judges, as [`Judge::judge`] does.

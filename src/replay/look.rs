@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deeplook_tools::scene::View;
+use deeplook_tools::scene::{Panel, View};
 use deeplook_tools::{Picture, Scene, ToolError, ToolOutput, Toolbox};
 use serde_json::{Value, json};
 
@@ -129,6 +129,16 @@ impl Walk<'_> {
     fn recorded_views(&self, pictures: &[Seen]) -> Vec<View> {
         let view = |seen: &Seen| {
             let picture = Arc::new(self.picture(&seen.blob)?);
+            // Nobody vouches for the record: a tool must not be led outside of a picture.
+            let size = picture.size();
+            let inside = |panel: &Panel| {
+                !panel.area.is_empty()
+                    && !panel.region.is_empty()
+                    && panel.area.clipped(size) == panel.area
+            };
+            if !seen.panels.iter().all(inside) {
+                return None;
+            }
             Some(View { name: seen.name.clone(), picture, panels: seen.panels.clone() })
         };
         pictures.iter().filter_map(view).collect()

@@ -7,6 +7,7 @@
 
 mod compare;
 mod evidence;
+mod fork;
 mod look;
 mod rebuild;
 mod report;
@@ -18,6 +19,7 @@ use std::path::Path;
 use deeplook_tools::Toolbox;
 
 use self::evidence::Evidence;
+pub use self::fork::Fork;
 use self::rebuild::Packs;
 pub use self::report::{Divergence, PixelDifference, Replayed};
 use self::results::Results;

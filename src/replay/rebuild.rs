@@ -61,16 +61,21 @@ impl Packs {
 
 /// A judge with the settings of a trace.
 pub(super) fn judge(manifest: &Manifest, pack: Arc<Pack>, toolbox: Toolbox) -> Judge<()> {
-    let settings = JudgeSettings {
+    let settings = settings(manifest);
+    let tools = &manifest.tools;
+    let toolbox = toolbox.as_recorded(&tools.specs, &tools.settings);
+    Judge::new((), manifest.model.clone(), pack, toolbox, settings)
+}
+
+/// The settings of a trace.
+pub(super) fn settings(manifest: &Manifest) -> JudgeSettings {
+    JudgeSettings {
         mode: manifest.mode,
         targets: manifest.preprocessing.targets,
         limits: manifest.limits,
         preparation: manifest.preprocessing.sending,
         max_images: manifest.preprocessing.max_images,
-    };
-    let tools = &manifest.tools;
-    let toolbox = toolbox.as_recorded(&tools.specs, &tools.settings);
-    Judge::new((), manifest.model.clone(), pack, toolbox, settings)
+    }
 }
 
 /// The case of a trace, its pictures decoded; `None` where there were none to judge.

@@ -27,10 +27,8 @@ impl Walk<'_> {
     /// Compares the line of the run's results, if there is one, with what the trace amounts to.
     pub(super) fn check_results(&mut self, results: &Results) {
         let bundle = self.bundle;
-        let (Some(name), Some(judgements)) = (bundle.folder.file_name(), bundle.folder.parent())
-        else {
-            return;
-        };
+        let Ok(whole) = std::path::absolute(&bundle.folder) else { return };
+        let (Some(name), Some(judgements)) = (whole.file_name(), whole.parent()) else { return };
         let (Some(folder), Some(run)) = (judgements.file_name(), judgements.parent()) else {
             return;
         };

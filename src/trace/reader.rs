@@ -47,7 +47,9 @@ impl Bundle {
     /// Where its blobs are: its own, else those of the run that it is in.
     pub fn blobs(&self) -> BlobStore {
         let own = self.folder.join("blobs");
-        let of_run = self.folder.parent().and_then(Path::parent).map(|run| run.join("blobs"));
+        // A relative name may not tell of the folders above it.
+        let whole = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
+        let of_run = whole.parent().and_then(Path::parent).map(|run| run.join("blobs"));
         match of_run {
             Some(shared) if !own.is_dir() => BlobStore::new(shared),
             _ => BlobStore::new(own),

@@ -10,6 +10,7 @@ mod faults;
 mod interrupted;
 mod judging;
 mod models;
+mod replay;
 mod report;
 mod runs;
 mod view;
