@@ -27,7 +27,8 @@ use crate::model::{AnyModel, Gate, Rules};
 use crate::models::Progress;
 use crate::prompt::{self, Mode, Pack};
 use crate::report::{self, Format, Report};
-use crate::run::{Job, JobKey, Ledger, Planned, RunRecord, Runner, table};
+use crate::run::{Job, JobKey, Ledger, Planned, RunRecord, Runner};
+use crate::stats::mean;
 use crate::trace::{Bundle, ResultLine, ToolAnswer, What};
 
 /// One of each type of instruction.
@@ -125,6 +126,38 @@ fn jobs(planned: &Planned, cases: &[Case]) -> Vec<Job> {
     planned.keys().filter_map(job).collect()
 }
 
+/// The mean score of each editor in each mode and criterion; the number of verdicts stands beside it
+/// where there are fewer than edits.
+fn leaderboard(planned: &Planned, ledger: &Ledger) -> String {
+    let mut scores: BTreeMap<String, BTreeMap<(Mode, String), (Vec<f64>, usize)>> = BTreeMap::new();
+    for key in planned.keys() {
+        let score = ledger.lines().get(&key).and_then(|line| line.score);
+        let cells = scores.entry(key.editor).or_default();
+        let (scores, all) = cells.entry((key.mode, key.criterion)).or_default();
+        scores.extend(score);
+        *all += 1;
+    }
+    let mut text = format!("{:<16}", "editor");
+    for mode in &planned.modes {
+        for criterion in &planned.criteria {
+            text.push_str(&format!("{:>14}", format!("{mode} {criterion}")));
+        }
+    }
+    for (editor, cells) in scores {
+        text.push_str(&format!("\n{editor:<16}"));
+        for (scores, all) in cells.values() {
+            let mean = mean(scores).map_or("–".to_owned(), |mean| format!("{mean:.1}"));
+            let few = if scores.len() < *all {
+                format!(" ({}/{all})", scores.len())
+            } else {
+                String::new()
+            };
+            text.push_str(&format!("{:>14}", mean + &few));
+        }
+    }
+    text + "\n"
+}
+
 /// The leaderboard, how often its labels are the true ones, and where to look next.
 fn tell(
     out: &Path,
@@ -139,7 +172,7 @@ fn tell(
         stdout,
         "Drew {CASES} scenes, had them edited {edits} times by simulated editors of known behaviour, and judged every \
          edit\nwith the offline judge `rules`, a baseline that was not told the editor or the truth.\n\n{}",
-        table(planned.keys(), ledger.lines())
+        leaderboard(planned, ledger)
     )?;
     let mut right: BTreeMap<(Mode, &str), (usize, usize)> = BTreeMap::new();
     for (key, line) in ledger.lines() {
