@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anstyle::Style;
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
 
 use crate::cli::{ExportedPictures, TraceCommand};
-use crate::prompt::Pack;
 use crate::trace::{self, Bundle, ChatPictures, Judgement, TraceError};
 use crate::transcript::{Transcript, cost_text, outcome_text, printable, usage_text};
 
@@ -64,10 +63,7 @@ fn bundles(paths: &[PathBuf]) -> Result<Vec<PathBuf>, TraceError> {
 fn show(bundle: &Bundle) -> anyhow::Result<()> {
     let Bundle { manifest, events, .. } = bundle;
     let blobs = bundle.blobs();
-    let files = manifest.pack.files.iter();
-    let files = files.map(|(name, hash)| anyhow::Ok((name.clone(), blobs.get(hash)?)));
-    let files = files.collect::<anyhow::Result<_>>();
-    let pack = Pack::from_files(files.context("its prompts are not all there")?)?;
+    let pack = bundle.prompts().map_err(|problem| anyhow!("its prompts: {problem}"))?;
     let criterion = pack.criterion(&manifest.criterion)?;
     let parts = manifest.parts.iter().map(|part| part.name.clone()).collect();
     let transcript = Transcript::new(criterion.form(), parts, blobs);

@@ -11,6 +11,7 @@ mod events;
 mod find;
 mod manifest;
 mod named;
+mod prompts;
 mod reader;
 mod reducer;
 mod results;

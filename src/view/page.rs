@@ -18,7 +18,6 @@ use super::pictures::PictureNames;
 use super::text::{honest_json, visible};
 use crate::answer::AnswerForm;
 use crate::hash::Hash;
-use crate::prompt::{Files, Pack};
 use crate::trace::{Bundle, Event, FORMAT, FileRecord, Manifest, reduce};
 use crate::transcript::{cost_text, usage_text};
 
@@ -84,6 +83,7 @@ impl Pages {
     pub(super) fn new(policy: Option<&'static str>) -> Result<Self, minijinja::Error> {
         let mut templates = Environment::new();
         // Names that end in .html are escaped.
+        templates.add_template("head.html", include_str!("assets/head.html"))?;
         templates.add_template("case.html", include_str!("assets/case.html"))?;
         templates.add_template("picture.html", include_str!("assets/picture.html"))?;
         templates.add_template("list.html", include_str!("assets/list.html"))?;
@@ -237,14 +237,7 @@ impl Pages {
         if let Some(known) = lock().get(&key) {
             return Arc::clone(known);
         }
-        let blobs = bundle.blobs();
-        let files: Result<Files, String> = record
-            .files
-            .iter()
-            .map(|(name, hash)| Ok((name.clone(), blobs.get(hash).map_err(|e| e.to_string())?)))
-            .collect();
-        let pack = files.and_then(|files| Pack::from_files(files).map_err(|e| e.to_string()));
-        let read = pack.and_then(|pack| {
+        let read = bundle.prompts().and_then(|pack| {
             let criterion = pack.criterion(id).map_err(|e| e.to_string())?;
             Ok((visible(&criterion.name), criterion.form()))
         });

@@ -1,5 +1,6 @@
 //! `deeplook view`: what it answers, what it refuses, what it writes.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -143,6 +144,37 @@ fn the_pages_on_disk_are_whole_and_carry_their_policy() {
     let left = fs::read_dir(folder.path()).unwrap();
     let left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
     assert!(!left.iter().any(|name| name.to_string_lossy().starts_with(".deeplook")), "{left:?}");
+}
+
+/// Every file below a folder with its content.
+fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            let inner = files(&path).into_iter();
+            found.extend(inner.map(|(below, bytes)| (path.join(below), bytes)));
+        } else {
+            found.insert(path.clone(), fs::read(&path).unwrap());
+        }
+    }
+    let relative = |path: PathBuf| path.strip_prefix(folder).unwrap().to_owned();
+    found.into_iter().map(|(path, bytes)| (relative(path), bytes)).collect()
+}
+
+#[test]
+fn a_run_that_was_copied_elsewhere_gives_the_same_pages() {
+    let folder = judged();
+    for (path, bytes) in files(&folder.path().join("run")) {
+        let copy = folder.path().join("far/away/run").join(path);
+        fs::create_dir_all(copy.parent().unwrap()).unwrap();
+        fs::write(copy, bytes).unwrap();
+    }
+    stdout(&run(folder.path(), &["view", "run", "--out", "here"]));
+    stdout(&run(folder.path(), &["view", "far/away/run", "--out", "there"]));
+    let [here, there] = ["here", "there"].map(|name| files(&folder.path().join(name)));
+    assert!(here.len() > 10);
+    assert_eq!(here, there);
 }
 
 #[test]

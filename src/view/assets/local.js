@@ -42,12 +42,11 @@
   };
 
   function sort(matched, column, down) {
-    const column_of = column === 'outcome' ? 'score' : column;
-    const known = ['case', 'type', 'editor', 'criterion', 'mode', 'model', 'run', 'outcome', 'turns', 'tokens', 'seconds', 'cost'];
+    const known = [...filters, 'case', 'turns', 'tokens', 'seconds', 'cost'];
     if (!known.includes(column)) return down ? matched.reverse() : matched;
     const compare = column === 'case' ? compareNames : compareText;
     const keyed = matched.map(row => {
-      const value = row[column_of];
+      const value = row[column === 'outcome' ? 'score' : column];
       return { row, key: value == null || value === '' ? null : column === 'case' ? pieces(value) : value };
     });
     keyed.sort((a, b) => {

@@ -255,7 +255,7 @@ async function sameAnswers(context, served, exported) {
   const questions = [
     {}, { limit: '500', offset: '1900' }, { criterion: 'if', label: 'Over Modification', limit: '3' }, { outcome: 'failed' }, { differ: 'any', model: 'gpt-5.1', sort: 'cost', desc: '1' },
     { differ: 'judges', sort: 'outcome' }, { q: '00012 seedream' }, { q: 'ORANGE', editor: 'bagel', sort: 'tokens' }, { q: 'nothing has this' }, { type: 'Change Count', around: '7', limit: '0' },
-    { around: '1999', sort: 'case', desc: '1' }, { sort: 'seconds', offset: '50', limit: '20' }, { sort: 'type', desc: '1', outcome: 'abstained' }, { desc: '1', limit: '5' }, { model: 'unknown' },
+    { around: '1999', sort: 'case', desc: '1' }, { sort: 'seconds', offset: '50', limit: '20' }, { sort: 'type', desc: '1', outcome: 'abstained' }, { sort: 'label', limit: '40', offset: '300' }, { desc: '1', limit: '5' }, { model: 'unknown' },
   ];
   for (const question of questions) {
     const ask = page => page.evaluate(question => deeplook.query(question), question);

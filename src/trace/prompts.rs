@@ -1,0 +1,31 @@
+//! The prompts of a judgement, from its trace.
+
+use std::fs;
+
+use super::reader::Bundle;
+use crate::prompt::{Files, Pack};
+
+/// More than any pack has: a trace from elsewhere must not take all memory.
+const MOST_FILES: usize = 100;
+const LARGEST_FILE: u64 = 1 << 20;
+
+impl Bundle {
+    /// The pack that the judge was given; the error says which of its files is wrong.
+    pub fn prompts(&self) -> Result<Pack, String> {
+        let record = &self.manifest.pack;
+        if record.files.len() > MOST_FILES {
+            return Err(format!("it names {} files, more than {MOST_FILES}", record.files.len()));
+        }
+        let blobs = self.blobs();
+        let mut files = Files::new();
+        for (name, hash) in &record.files {
+            let wrong = |problem: std::io::Error| format!("{name}: {problem}");
+            let length = blobs.find(hash).and_then(fs::metadata).map_err(wrong)?.len();
+            if length > LARGEST_FILE {
+                return Err(format!("{name} is larger than 1 MB"));
+            }
+            files.insert(name.clone(), blobs.get(hash).map_err(wrong)?);
+        }
+        Pack::from_files(files).map_err(|error| error.to_string())
+    }
+}
