@@ -129,7 +129,9 @@ fn jobs(planned: &Planned, cases: &[Case]) -> Vec<Job> {
 /// The mean score of each editor in each mode and criterion; the number of verdicts stands beside it
 /// where there are fewer than edits.
 fn leaderboard(planned: &Planned, ledger: &Ledger) -> String {
-    let mut scores: BTreeMap<String, BTreeMap<(Mode, String), (Vec<f64>, usize)>> = BTreeMap::new();
+    /// The scores by mode and criterion, and how many judgements there are.
+    type Cells = BTreeMap<(Mode, String), (Vec<f64>, usize)>;
+    let mut scores: BTreeMap<String, Cells> = BTreeMap::new();
     for key in planned.keys() {
         let score = ledger.lines().get(&key).and_then(|line| line.score);
         let cells = scores.entry(key.editor).or_default();
