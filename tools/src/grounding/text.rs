@@ -35,7 +35,7 @@ pub struct Caption {
 }
 
 impl Caption {
-    /// The tokens, with [CLS] and [SEP].
+    /// The tokens, with `[CLS]` and `[SEP]`.
     pub fn ids(&self) -> &[u32] {
         &self.ids
     }
