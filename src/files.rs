@@ -31,11 +31,20 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> anyhow::Result<()> 
 /// The same with the plain error. The bytes are on the disk before the name is: after a power cut,
 /// too, the file is whole or not there.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    place(path, bytes, fs::File::sync_data)
+}
+
+/// The same, but a power cut may leave an empty file: for what can be had again.
+pub(crate) fn replace_quickly(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    place(path, bytes, |_| Ok(()))
+}
+
+fn place(path: &Path, bytes: &[u8], sync: fn(&fs::File) -> io::Result<()>) -> io::Result<()> {
     let beside = beside(path);
     let write = || {
         let mut file = fs::File::create(&beside)?;
         file.write_all(bytes)?;
-        file.sync_data()?;
+        sync(&file)?;
         fs::rename(&beside, path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&beside)))

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::JudgeOptions;
+use super::{DataSetArgs, JudgeOptions};
 use crate::prompt::Mode;
 use crate::run::Shard;
 use crate::trace::OutcomeName;
@@ -21,10 +21,8 @@ The same command again goes on where it was stopped, however it was stopped. Ctr
 a second one stops at once. Exit codes: 0 every judgement has an outcome (failed and missing are outcomes too),
 1 not every one has, or a gate such as --min-coverage says no, 2 it could not be done.")]
 pub(crate) struct EvalArgs {
-    /// The data set: a file of cases, or the folder that holds it.
-    pub cases: PathBuf,
     #[command(flatten)]
-    pub data: DataOptions,
+    pub data: DataSetArgs,
     /// The folder of the run [default: one in traces/runs/, named by data set and model].
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
@@ -110,17 +108,6 @@ impl EvalArgs {
         let words = words.into_iter().chain(options.iter().map(Into::into));
         Whole::try_parse_from(words).map(|whole| whole.eval)
     }
-}
-
-/// Where a data set's pictures are and what its fields mean.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct DataOptions {
-    /// The folder of the editors' outputs, one folder for each editor.
-    #[arg(long, value_name = "DIR")]
-    pub edits: Option<PathBuf>,
-    /// What a field means where its name does not say it, e.g. instruction=prompt.
-    #[arg(long, value_name = "FIELD=NAME")]
-    pub map: Vec<String>,
 }
 
 /// How fast, and for how much.

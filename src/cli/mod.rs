@@ -22,7 +22,7 @@ pub(crate) use self::agree::{AgreeArgs, AgreementFloor};
 pub(crate) use self::compare::CompareArgs;
 pub(crate) use self::dataset::{DataSetArgs, DatasetCommand};
 pub(crate) use self::demo::DemoArgs;
-pub(crate) use self::eval::{DataOptions, EvalArgs, RunCommand};
+pub(crate) use self::eval::{EvalArgs, RunCommand};
 pub(crate) use self::experiment::{ExperimentCommand, RunExperimentArgs, WatchArgs};
 pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
 pub(crate) use self::models::ModelsCommand;

@@ -12,8 +12,8 @@ use deeplook_tools::Toolbox;
 
 use super::progress::Watching;
 use super::summary::Summary;
-use crate::cli::{DataOptions, EvalArgs};
-use crate::dataset::{Case, DataSet, LoadOptions, Mapping};
+use crate::cli::EvalArgs;
+use crate::dataset::Case;
 use crate::judge::{Allowance, Judge, Shared};
 use crate::model::{AnyModel, Gate, GateLimits, KeptReplies, Price, Rules};
 use crate::prompt::Mode;
@@ -97,19 +97,13 @@ struct OpenSet {
     root: PathBuf,
     cases: Vec<Case>,
     unusable: usize,
-    /// What was found of each editor, in words.
-    editors: Vec<String>,
+    /// What was found, in words.
+    overview: String,
 }
 
 /// Opens the data set; what is wrong with it is told line by line, and stops us unless it may.
 fn open(args: &EvalArgs) -> anyhow::Result<OpenSet> {
-    let DataOptions { edits, map } = &args.data;
-    let options = LoadOptions {
-        mapping: Mapping::parse(map)?,
-        edits: edits.clone(),
-        ..LoadOptions::default()
-    };
-    let set = DataSet::open(&args.cases, &options)?;
+    let set = super::dataset::open(&args.data)?;
     const MOST_SHOWN: usize = 20;
     let problems = &set.problems;
     if !args.quiet {
@@ -133,20 +127,9 @@ fn open(args: &EvalArgs) -> anyhow::Result<OpenSet> {
             set.file.display()
         );
     }
-    let editors = set.editors.iter().map(|found| {
-        let counts = [
-            (found.found, "found"),
-            (found.missing, "missing"),
-            (found.unreadable, "unreadable"),
-            (found.ambiguous, "ambiguous"),
-        ];
-        let counts = counts.iter().filter(|(count, what)| *count > 0 || *what == "found");
-        let counts: Vec<String> = counts.map(|(count, what)| format!("{count} {what}")).collect();
-        format!("{}: {}", found.editor, counts.join(", "))
-    });
     Ok(OpenSet {
         unusable: set.records.saturating_sub(set.cases.len()),
-        editors: editors.collect(),
+        overview: super::dataset::overview(&set),
         file: set.file,
         root: set.root,
         cases: set.cases,
@@ -371,9 +354,7 @@ fn introduce(
     if args.quiet {
         return;
     }
-    if args.data.edits.is_some() {
-        set.editors.iter().for_each(|line| say(line));
-    }
+    say(set.overview.trim_end());
     if args.options.model == Rules::NAME {
         say("the offline judge `rules` is a baseline; ask a model with --model");
     }

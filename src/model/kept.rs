@@ -13,7 +13,7 @@ use crate::hash::Hash;
 use crate::message::Reply;
 
 /// How many new replies may come before the size is looked at again.
-const BETWEEN_LOOKS: u64 = 1000;
+const BETWEEN_LOOKS: u64 = 500;
 
 /// A folder of replies, each under the hash of the exact request that it answers. Several processes
 /// may use it at the same time. What cannot be read is not there, and what cannot be written is
@@ -37,9 +37,7 @@ const FORMAT: u32 = 1;
 impl KeptReplies {
     /// The replies in `folder`, which holds at most `most_bytes` of them.
     pub fn new(folder: PathBuf, most_bytes: u64) -> Self {
-        let kept = Self { folder, most_bytes, added: AtomicU64::new(0) };
-        kept.trim();
-        kept
+        Self { folder, most_bytes, added: AtomicU64::new(0) }
     }
 
     /// The reply to this request in this repetition.
@@ -60,7 +58,9 @@ impl KeptReplies {
             tracing::warn!(folder = %self.folder.display(), %error, "a reply could not be kept");
         }
         if self.added.fetch_add(1, Ordering::Relaxed) % BETWEEN_LOOKS == BETWEEN_LOOKS - 1 {
-            self.trim();
+            // Nobody waits for it.
+            let (folder, most_bytes) = (self.folder.clone(), self.most_bytes);
+            std::thread::spawn(move || trim(&folder, most_bytes));
         }
     }
 
@@ -70,7 +70,7 @@ impl KeptReplies {
             fs::create_dir_all(folder)?;
         }
         let kept = Kept { format: FORMAT, reply: reply.clone() };
-        files::replace(&path, &serde_json::to_vec(&kept)?)
+        files::replace_quickly(&path, &serde_json::to_vec(&kept)?)
     }
 
     /// Two levels, so that no folder gets too many files.
@@ -78,29 +78,29 @@ impl KeptReplies {
         let (first, rest) = request.as_str().split_at(2);
         self.folder.join(first).join(format!("{rest}-{repeat}.json"))
     }
+}
 
-    /// Takes away what was used longest ago, until nine tenths of the size are left.
-    fn trim(&self) {
-        let mut files = Vec::new();
-        for folder in entries(&self.folder).filter(|entry| entry.is_dir()) {
-            files.extend(entries(&folder).filter_map(|path| {
-                let meta = fs::metadata(&path).ok()?;
-                Some((meta.modified().ok()?, meta.len(), path))
-            }));
+/// Takes away what was used longest ago, until nine tenths of the size are left.
+fn trim(folder: &Path, most_bytes: u64) {
+    let mut files = Vec::new();
+    for folder in entries(folder).filter(|entry| entry.is_dir()) {
+        files.extend(entries(&folder).filter_map(|path| {
+            let meta = fs::metadata(&path).ok()?;
+            Some((meta.modified().ok()?, meta.len(), path))
+        }));
+    }
+    let mut bytes: u64 = files.iter().map(|(_, length, _)| length).sum();
+    if bytes <= most_bytes {
+        return;
+    }
+    files.sort();
+    for (_, length, path) in files {
+        if bytes <= most_bytes / 10 * 9 {
+            break;
         }
-        let mut bytes: u64 = files.iter().map(|(_, length, _)| length).sum();
-        if bytes <= self.most_bytes {
-            return;
-        }
-        files.sort();
-        for (_, length, path) in files {
-            if bytes <= self.most_bytes / 10 * 9 {
-                break;
-            }
-            // Another process may have been quicker.
-            let _ = fs::remove_file(path);
-            bytes = bytes.saturating_sub(length);
-        }
+        // Another process may have been quicker.
+        let _ = fs::remove_file(path);
+        bytes = bytes.saturating_sub(length);
     }
 }
 
@@ -157,8 +157,8 @@ mod tests {
                 .unwrap();
         }
         assert!(kept.get(&names[0], 0).is_some(), "the oldest, but just used");
-        let small = KeptReplies::new(folder.path().to_owned(), 5600);
-        let left: Vec<bool> = names.iter().map(|name| small.get(name, 0).is_some()).collect();
+        trim(folder.path(), 5600);
+        let left: Vec<bool> = names.iter().map(|name| kept.get(name, 0).is_some()).collect();
         assert!(left[0] && left[9] && !left[1] && !left[2], "{left:?}");
         assert!(left.iter().filter(|left| **left).count() <= 5, "{left:?}");
     }

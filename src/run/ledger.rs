@@ -39,7 +39,7 @@ impl Ledger {
     /// The lines of the run, mended: one for each judgement whose trace is finished.
     pub(crate) fn open(run: &RunFolder) -> anyhow::Result<Self> {
         let mut ledger = Self::empty(run);
-        let mut mended = ledger.read_lines()?;
+        let mut mended = ledger.read_lines(true)?;
         let listed: BTreeSet<String> =
             ledger.lines.values().filter_map(|line| line.trace.clone()).collect();
         mended |= ledger.add_unlisted(run, &listed)?;
@@ -52,7 +52,7 @@ impl Ledger {
     /// The lines as they stand, for whoever only looks: nothing is mended and nothing written.
     pub(crate) fn look(run: &RunFolder) -> anyhow::Result<Self> {
         let mut ledger = Self::empty(run);
-        ledger.read_lines()?;
+        ledger.read_lines(false)?;
         Ok(ledger)
     }
 
@@ -116,8 +116,9 @@ impl Ledger {
         files::replace(&self.path, &text)
     }
 
-    /// Reads what is there; says whether it must be written again.
-    fn read_lines(&mut self) -> anyhow::Result<bool> {
+    /// Reads what is there; says whether it must be written again. What cannot be read is put aside
+    /// first if it will be.
+    fn read_lines(&mut self, aside: bool) -> anyhow::Result<bool> {
         let text = match fs::read(&self.path) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -142,7 +143,7 @@ impl Ledger {
                 None => broken += 1,
             }
         }
-        if broken > 0 {
+        if broken > 0 && aside {
             let aside = self.path.with_extension("jsonl.damaged");
             fs::write(&aside, &text).with_context(|| cannot_write(&aside))?;
             self.notes.push(format!(
@@ -237,7 +238,9 @@ fn unlisted_bundle(run: &RunFolder, name: &str) -> Option<Unlisted> {
     let bundle = Bundle::read(&run.path().join(&trace)).ok()?;
     let line = ResultLine::of(&bundle.manifest, &bundle.events, &trace, &bundle.digest);
     let number = number_of(name, &bundle_name(&bundle.manifest));
-    Some(Unlisted { line, complete: bundle.complete, number })
+    // What was changed afterwards is no evidence.
+    let complete = bundle.complete && bundle.flaws.is_empty();
+    Some(Unlisted { line, complete, number })
 }
 
 /// The number of a bundle among those of its judgement, whose first one is called `base`.
