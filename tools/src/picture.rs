@@ -7,8 +7,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Cursor, Read as _, Seek};
 use std::path::Path;
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{ResizeAlg, ResizeOptions, Resizer};
+use fast_image_resize::images::{TypedImage, TypedImageRef};
+use fast_image_resize::{ResizeAlg, ResizeOptions, Resizer, pixels::U8x3};
 use image::codecs::jpeg::JpegEncoder;
 use image::codecs::png::{CompressionType, PngEncoder};
 use image::imageops::FilterType;
@@ -176,14 +176,15 @@ pub fn extension_of(bytes: &[u8]) -> Option<&'static str> {
 
 /// `None` only for sizes that the library refuses.
 fn fast_resized(pixels: &RgbImage, area: &PixelBox, width: u32, height: u32) -> Option<RgbImage> {
-    let kind = fast_image_resize::PixelType::U8x3;
-    let source = ImageRef::new(pixels.width(), pixels.height(), pixels.as_raw(), kind).ok()?;
-    let mut resized = Image::new(width, height, kind);
+    let (from, mut resized) = (pixels.dimensions(), RgbImage::new(width, height));
+    // Typed, because only the kernels of one kind of pixel are compiled then.
+    let source = TypedImageRef::<U8x3>::from_buffer(from.0, from.1, pixels.as_raw()).ok()?;
+    let mut target = TypedImage::<U8x3>::from_buffer(width, height, &mut resized).ok()?;
     let filter = ResizeAlg::Convolution(fast_image_resize::FilterType::Lanczos3);
     let options =
         ResizeOptions::new().resize_alg(filter).crop(area.x1, area.y1, area.width(), area.height());
-    Resizer::new().resize(&source, &mut resized, &options).ok()?;
-    RgbImage::from_raw(width, height, resized.into_vec())
+    Resizer::new().resize_typed(&source, &mut target, &options).ok()?;
+    Some(resized)
 }
 
 /// The size of a picture file, upright, from its header alone: no pixel is decoded.
@@ -201,7 +202,7 @@ pub fn size_of_file(path: &Path) -> Result<Size, PictureError> {
         if format == ImageFormat::Jpeg {
             // The decoder takes in all that it can get, and the header stands at the beginning.
             read_on(&mut file, &mut start, JPEG_HEADER_BYTES)?;
-            if let Ok(size) = upright_size(Cursor::new(&start), format) {
+            if let Ok(size) = upright_size(Cursor::new(start.as_slice()), format) {
                 return Ok(size);
             }
         }
