@@ -1,11 +1,14 @@
 //! What is to be judged: two pictures and an instruction.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
+use deeplook_tools::registration::Registration;
 use deeplook_tools::{Picture, PictureError, PixelBox};
 
 use crate::hash::Hash;
+use crate::message::SentPicture;
+use crate::sending::Preparation;
 
 /// A picture together with the file that it was read from, so that a trace can keep the evidence
 /// byte for byte.
@@ -14,6 +17,9 @@ pub struct InputPicture {
     picture: Arc<Picture>,
     bytes: Arc<[u8]>,
     hash: Hash,
+    /// The hash of another picture, and how this one lies on it.
+    lies: Arc<OnceLock<(Hash, Registration)>>,
+    sent: Arc<OnceLock<(Preparation, Arc<SentPicture>)>>,
 }
 
 impl InputPicture {
@@ -30,7 +36,8 @@ impl InputPicture {
 
     fn new(picture: Picture, bytes: Vec<u8>) -> Self {
         let hash = Hash::of(&bytes);
-        Self { picture: Arc::new(picture), bytes: bytes.into(), hash }
+        let (picture, bytes) = (Arc::new(picture), bytes.into());
+        Self { picture, bytes, hash, lies: Arc::default(), sent: Arc::default() }
     }
 
     /// The decoded picture.
@@ -50,6 +57,20 @@ impl InputPicture {
     /// The hash of the file.
     pub fn hash(&self) -> &Hash {
         &self.hash
+    }
+
+    /// How this picture lies on `source`: estimated once for all judgements of an edit.
+    pub(crate) fn on(&self, source: &Self) -> Registration {
+        let estimate = || Registration::estimate(&source.picture, &self.picture);
+        let (onto, lies) = self.lies.get_or_init(|| (source.hash.clone(), estimate()));
+        if *onto == source.hash { lies.clone() } else { estimate() }
+    }
+
+    /// The picture as it is sent under `name`: encoded once for all judgements of an edit.
+    pub(crate) fn sent(&self, name: &str, preparation: Preparation) -> Arc<SentPicture> {
+        let prepare = || Arc::new(preparation.prepare(name, "", &self.picture));
+        let (known, sent) = self.sent.get_or_init(|| (preparation, prepare()));
+        if *known == preparation && sent.name == name { Arc::clone(sent) } else { prepare() }
     }
 }
 

@@ -1,9 +1,12 @@
 //! Writing files so that nobody ever sees half of one.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use anyhow::Context as _;
 
@@ -34,7 +37,8 @@ pub(crate) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     place(path, bytes, fs::File::sync_data)
 }
 
-/// The same, but a power cut may leave an empty file: for what can be had again.
+/// The same, but a power cut may leave an empty file: for what can be had again, or is noted in
+/// [`Unsynced`].
 pub(crate) fn replace_quickly(path: &Path, bytes: &[u8]) -> io::Result<()> {
     place(path, bytes, |_| Ok(()))
 }
@@ -54,6 +58,40 @@ fn place(path: &Path, bytes: &[u8], sync: fn(&fs::File) -> io::Result<()>) -> io
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     // Only Unix can open a folder; elsewhere the system sees to it.
     if cfg!(unix) { fs::File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Files and folders that are written, but that a power cut may still take.
+#[derive(Debug, Default)]
+pub(crate) struct Unsynced(Mutex<BTreeSet<PathBuf>>);
+
+impl Unsynced {
+    pub(crate) fn note(&self, paths: impl IntoIterator<Item = PathBuf>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+    }
+
+    /// Returns when all that was noted before is on the disk. A disk writes what it is asked for at
+    /// the same time in one go, hence the threads: they only wait.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        const THREADS: usize = 32;
+        let noted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) =
+            noted.into_iter().partition(|path| path.is_dir());
+        let next = AtomicUsize::new(0);
+        let some = || {
+            while let Some(path) = files.get(next.fetch_add(1, Ordering::Relaxed)) {
+                fs::File::options().write(true).open(path)?.sync_all()?;
+            }
+            Ok(())
+        };
+        thread::scope(|scope| {
+            let threads: Vec<_> =
+                (0..files.len().min(THREADS)).map(|_| scope.spawn(some)).collect();
+            let crashed = |_| Err(io::Error::other("a sync crashed"));
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(crashed))
+        })?;
+        // Names after what they name.
+        folders.iter().try_for_each(|folder| sync_folder(folder))
+    }
 }
 
 fn beside(path: &Path) -> PathBuf {

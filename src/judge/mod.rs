@@ -23,7 +23,7 @@ use crate::hash::Hash;
 use crate::message::{Dialect, Part, Request, SentPicture};
 use crate::model::{ChatModel, Rules};
 use crate::prompt::{self, Criterion, Mode, ModeView, Pack, PromptError, TaskText, Turn};
-use crate::protocol::{self, Brief, ProtocolError, Targets};
+use crate::protocol::{self, Brief, BriefPicture, ProtocolError, Targets};
 use crate::sending::Preparation;
 use crate::trace::{Event, Judgement, Manifest, ModelRecord, ResultLine, RunFolder};
 use crate::verdict::Outcome;
@@ -124,7 +124,7 @@ impl<M> Judge<M> {
         criterion: &str,
     ) -> Result<Prepared<'a, M>, JudgeError> {
         let plan = self.plan(criterion)?;
-        let briefs = protocol::briefs(case, &plan.shown.pictures, self.settings.targets)?;
+        let briefs = protocol::briefs(case, plan.shown, self.settings.targets)?;
         let open = |brief| self.open(&plan, brief, case);
         let opened = briefs.iter().map(open).collect::<Result<_, _>>()?;
         Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0, parent: None })
@@ -171,9 +171,12 @@ impl<M> Judge<M> {
             .with_boxes(self.record.boxes);
         let mut pictures = Vec::new();
         for picture in &brief.pictures {
-            let view = &picture.view;
-            let preparation = &self.settings.preparation;
-            let sent = Arc::new(preparation.prepare(&view.name, &picture.caption, &view.picture));
+            let BriefPicture { view, caption, whole } = picture;
+            let preparation = self.settings.preparation;
+            let sent = match whole {
+                Some(input) => input.sent(&view.name, preparation),
+                None => Arc::new(preparation.prepare(&view.name, caption, &view.picture)),
+            };
             scene.set_shown_size(&view.name, sent.size);
             pictures.push(sent);
         }
@@ -285,6 +288,21 @@ impl<'a, M> Prepared<'a, M> {
 
     /// Judges, as [`Judge::judge`] does.
     pub async fn judge(
+        self,
+        run: &RunFolder,
+        watch: &(dyn Fn(&Event) + Send + Sync),
+    ) -> Result<Judged, JudgeError>
+    where
+        M: ChatModel,
+    {
+        let judged = self.judge_unsynced(run, watch).await?;
+        let run = run.clone();
+        record::on_disk(move || run.sync()).await?;
+        Ok(judged)
+    }
+
+    /// The same, for whoever calls [`RunFolder::sync`] for many judgements at a time.
+    pub(crate) async fn judge_unsynced(
         self,
         run: &RunFolder,
         watch: &(dyn Fn(&Event) + Send + Sync),

@@ -21,7 +21,7 @@ type Blob = (Hash, Arc<[u8]>, String);
 
 impl<M> Judge<M> {
     /// Records that there is nothing to judge: a picture is missing or cannot be read, or the case
-    /// does not fit the mode.
+    /// does not fit the mode. It survives a power cut after [`RunFolder::sync`].
     pub async fn record_missing(
         &self,
         case: CaseRecord,
@@ -195,7 +195,7 @@ pub(super) async fn keep(
 }
 
 /// Does what waits for the disk where it holds up no other judgement.
-async fn on_disk<T: Send + 'static>(
+pub(super) async fn on_disk<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?

@@ -46,10 +46,10 @@ impl<M: ChatModel> Session<'_, M> {
             match deliberation.next_step() {
                 Step::AskModel(request) => {
                     let turn = deliberation.turn();
-                    self.record(What::Asked(asked(part, turn, &request, recorded)))?;
+                    let asked = asked(part, turn, &request, recorded);
                     recorded = request.messages.len();
                     let span = tracing::info_span!("model_call", part, turn);
-                    self.ask(part, turn, &request, &mut deliberation).instrument(span).await?;
+                    self.ask(asked, &request, &mut deliberation).instrument(span).await?;
                 }
                 Step::UseTools { calls, refused } => {
                     let turn = deliberation.turn();
@@ -89,11 +89,11 @@ impl<M: ChatModel> Session<'_, M> {
 
     async fn ask(
         &self,
-        part: usize,
-        turn: u32,
+        asked: Asked,
         request: &Request,
         deliberation: &mut Deliberation,
     ) -> Result<(), JudgeError> {
+        let (part, turn) = (asked.part, asked.turn);
         let shared = &self.judge.shared;
         let kept = shared.replies.as_ref().zip(self.judge.model.fingerprint(request));
         if let Some((replies, key)) = &kept
@@ -101,10 +101,13 @@ impl<M: ChatModel> Session<'_, M> {
         {
             deliberation.replied(&reply);
             tracing::info!("the reply was kept from before");
+            self.record(What::Asked(asked))?;
             let replied = Replied { part, turn, reply, elapsed_ms: 0, cached: true };
             return Ok(self.record(What::Replied(replied))?);
         }
+        // First of all: what is not asked is not recorded as asked.
         shared.allowance.take_call().map_err(JudgeError::Stopped)?;
+        self.record(What::Asked(asked))?;
         // The callback cannot fail; a trace that could not be written is noticed right after.
         let broken: Mutex<Option<io::Error>> = Mutex::new(None);
         let on_attempt = |attempt: FailedAttempt| {

@@ -7,15 +7,15 @@ mod crop;
 
 use std::sync::Arc;
 
+use deeplook_tools::PixelBox;
 use deeplook_tools::difference::{Settings, compare};
 use deeplook_tools::registration::Registration;
 use deeplook_tools::scene::{EDITED, REFERENCE, View};
-use deeplook_tools::{Picture, PixelBox};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::case::EditCase;
-use crate::prompt::{PictureKind, Treatment};
+use crate::case::{EditCase, InputPicture};
+use crate::prompt::{ModeView, PictureKind, Treatment};
 
 /// One part of a judgement: a set of pictures about which one question is asked.
 #[derive(Debug, Clone)]
@@ -39,6 +39,8 @@ pub struct BriefPicture {
     pub view: View,
     /// What was done to it, for the judge; empty where nothing was.
     pub caption: String,
+    /// The picture of the case that it is, where nothing was done to it.
+    pub whole: Option<InputPicture>,
 }
 
 /// How the targets of a case become parts of the judgement.
@@ -70,12 +72,13 @@ pub(crate) fn box_problem(area: &PixelBox, size: deeplook_tools::Size) -> Option
 /// The type of instruction for which a crop around one target cannot show the answer.
 const COUNTING: &str = "Change Count";
 
-/// What the judge of `case` sees when it is shown these `kinds` of pictures.
+/// What the judge of `case` sees in a mode that shows this.
 pub fn briefs(
     case: &EditCase,
-    kinds: &[PictureKind],
+    shown: &ModeView,
     targets: Targets,
 ) -> Result<Vec<Brief>, ProtocolError> {
+    let kinds = &shown.pictures[..];
     let needs_boxes = kinds.iter().any(|kind| kind.treatment() != Treatment::Whole);
     if needs_boxes && case.boxes.is_empty() {
         return Err(ProtocolError::NoBoxes);
@@ -88,7 +91,12 @@ pub fn briefs(
     }
     let crops = kinds.iter().any(|kind| kind.treatment() == Treatment::Crop);
     let counting = crops && targets == Targets::Sensible && case.kind.as_deref() == Some(COUNTING);
-    let frames = Frames::of(case, counting);
+    // A judge who gets whole pictures and nothing to look with is told nothing that was measured.
+    let frames = if needs_boxes || shown.tools {
+        Frames::measured(case, counting)
+    } else {
+        Frames { case, edited: None, reference: None, changes: None }
+    };
     let count = case.boxes.len();
     let all = |name: &str| vec![frames.brief(name.to_owned(), case.boxes.clone(), kinds)];
     Ok(match count {
@@ -108,7 +116,7 @@ pub fn briefs(
 /// The pictures of a case and how they lie on the source.
 struct Frames<'a> {
     case: &'a EditCase,
-    edited: Registration,
+    edited: Option<Registration>,
     reference: Option<Registration>,
     /// Where things came or went, in pixels of the source; only looked for where they are counted.
     changes: Option<Vec<PixelBox>>,
@@ -117,11 +125,11 @@ struct Frames<'a> {
 impl<'a> Frames<'a> {
     /// An added thing has no box in the source, and an editor may add it elsewhere than the
     /// reference does: to count things, one must see every place that changed in either.
-    fn of(case: &'a EditCase, counting: bool) -> Self {
-        let source = case.source.picture();
+    fn measured(case: &'a EditCase, counting: bool) -> Self {
         let mut changes = counting.then(Vec::new);
-        let mut onto = |other: &Picture| {
-            let Some(changes) = &mut changes else { return Registration::estimate(source, other) };
+        let mut onto = |other: &InputPicture| {
+            let Some(changes) = &mut changes else { return other.on(&case.source) };
+            let (source, other) = (case.source.picture(), other.picture());
             let seen = compare(source, other, usize::MAX, &Settings::default());
             // Another scene altogether has no places.
             if !seen.changed_everywhere {
@@ -129,8 +137,8 @@ impl<'a> Frames<'a> {
             }
             seen.registration
         };
-        let edited = onto(case.edited.picture());
-        let reference = case.reference.as_ref().map(|reference| onto(reference.picture()));
+        let edited = Some(onto(&case.edited));
+        let reference = case.reference.as_ref().map(onto);
         Self { case, edited, reference, changes }
     }
 
@@ -150,16 +158,18 @@ impl<'a> Frames<'a> {
         crop: &PixelBox,
     ) -> Option<BriefPicture> {
         let name = kind.shown_as();
-        let (picture, registration) = match name {
-            EDITED => (self.case.edited.picture(), Some(&self.edited)),
-            REFERENCE => (self.case.reference.as_ref()?.picture(), self.reference.as_ref()),
-            _ => (self.case.source.picture(), None),
+        let (input, registration) = match name {
+            EDITED => (&self.case.edited, self.edited.as_ref()),
+            REFERENCE => (self.case.reference.as_ref()?, self.reference.as_ref()),
+            _ => (&self.case.source, None),
         };
+        let picture = input.picture();
         let here = |area: &PixelBox| registration.map_or(*area, |r| r.to_second(area));
         Some(match kind.treatment() {
             Treatment::Whole => BriefPicture {
                 view: View::source(name, Arc::clone(picture)),
                 caption: String::new(),
+                whole: Some(input.clone()),
             },
             Treatment::Masked => {
                 let source = self.case.source.picture().size();
@@ -169,6 +179,7 @@ impl<'a> Frames<'a> {
                     view: View::source(name, Arc::new(crop::masked(picture, &masks))),
                     caption: "the target of the instruction is painted white; judge only the rest"
                         .to_owned(),
+                    whole: None,
                 }
             }
             Treatment::Crop => {
@@ -183,6 +194,7 @@ impl<'a> Frames<'a> {
                     // To the tools of this part the crop is the whole picture.
                     view: View::source(name, Arc::new(shown)),
                     caption: format!("a crop around {what}, enlarged {times:.1}×"),
+                    whole: None,
                 }
             }
         })
@@ -190,7 +202,8 @@ impl<'a> Frames<'a> {
 
     /// What the judge must know about the frame of the edited picture.
     fn notes(&self) -> Vec<String> {
-        let (source, edited) = (self.edited.first(), self.edited.second());
+        let (source, edited) =
+            (self.case.source.picture().size(), self.case.edited.picture().size());
         let mut notes = Vec::new();
         if source != edited {
             notes.push(format!(
@@ -198,13 +211,14 @@ impl<'a> Frames<'a> {
                  neither an error nor a change of the scene."
             ));
         }
-        if !self.edited.is_reliable() {
+        let Some(lies) = &self.edited else { return notes };
+        if !lies.is_reliable() {
             notes.push(
                 "The two pictures could not be laid onto each other: they may show different scenes, \
                  and places were matched by proportion only."
                     .to_owned(),
             );
-        } else if let Some([left, top, right, bottom]) = self.edited.compensation().cut {
+        } else if let Some([left, top, right, bottom]) = lies.compensation().cut {
             let percent = |part: f64| (part * 100.0).round();
             notes.push(format!(
                 "The {EDITED} shows a smaller frame: about {} % is cut off on the left, {} % at the \
@@ -241,13 +255,19 @@ pub enum ProtocolError {
 
 #[cfg(test)]
 mod tests {
-    use deeplook_tools::Size;
+    use deeplook_tools::{Picture, Size};
     use image::{Rgb, RgbImage};
 
     use super::*;
 
-    const CROPS: [PictureKind; 3] =
-        [PictureKind::OriginalCrop, PictureKind::EditedCrop, PictureKind::ReferenceCrop];
+    fn shown(pictures: &[PictureKind], tools: bool) -> ModeView {
+        ModeView { pictures: pictures.to_vec(), tools }
+    }
+
+    fn crops() -> ModeView {
+        use PictureKind::{EditedCrop, OriginalCrop, ReferenceCrop};
+        shown(&[OriginalCrop, EditedCrop, ReferenceCrop], false)
+    }
 
     /// A textured ground with red squares of 24 pixels at these places.
     fn squares(places: &[(u32, u32)]) -> Picture {
@@ -283,7 +303,7 @@ mod tests {
     }
 
     fn only_crop(case: &EditCase, targets: Targets) -> PixelBox {
-        let briefs = briefs(case, &CROPS, targets).unwrap();
+        let briefs = briefs(case, &crops(), targets).unwrap();
         let [brief] = &briefs[..] else { panic!("one part expected, not {}", briefs.len()) };
         brief.crop.unwrap()
     }
@@ -298,7 +318,7 @@ mod tests {
         let crop = only_crop(&case, Targets::Sensible);
         assert!([OWN, REFERENCES, EDITORS].iter().all(|place| holds(&crop, *place)), "{crop}");
         let caption =
-            briefs(&case, &CROPS, Targets::Sensible).unwrap()[0].pictures[0].caption.clone();
+            briefs(&case, &crops(), Targets::Sensible).unwrap()[0].pictures[0].caption.clone();
         assert!(caption.contains("every place that changed"), "{caption}");
 
         // Without a reference what the editor did still shows.
@@ -338,13 +358,29 @@ mod tests {
         for size in [Size::new(320, 240), Size::new(500, 375), Size::new(960, 720)] {
             let edited = source.resized(size);
             let case = EditCase { boxes: vec![own], ..EditCase::new(source.clone(), edited, "x") };
-            let kinds = [PictureKind::OriginalMasked, PictureKind::EditedMasked];
-            let brief = briefs(&case, &kinds, Targets::Sensible).unwrap().remove(0);
+            let shown = shown(&[PictureKind::OriginalMasked, PictureKind::EditedMasked], false);
+            let brief = briefs(&case, &shown, Targets::Sensible).unwrap().remove(0);
             let [original, edited] = &brief.pictures[..] else { panic!("two pictures") };
             let seen =
                 compare(&original.view.picture, &edited.view.picture, 8, &Settings::default());
             assert_eq!(seen.regions.len(), 0, "{size}: {:?}", seen.regions);
         }
+    }
+
+    #[test]
+    fn without_tools_and_crops_nothing_measured_is_told() {
+        let noise = RgbImage::from_fn(320, 240, |x, y| {
+            Rgb([(x * x * 7 + y * 13) as u8, (x * y) as u8, (y * y * 3) as u8])
+        });
+        let case =
+            EditCase::new(squares(&[OWN]), Picture::from_rgb(noise).unwrap(), "another scene");
+        let told = |tools| {
+            let shown = shown(&[PictureKind::Original, PictureKind::Edited], tools);
+            briefs(&case, &shown, Targets::Sensible).unwrap().remove(0).notes.join(" ")
+        };
+        let (plain, looking) = (told(false), told(true));
+        assert!(plain.contains("another size") && !plain.contains("laid onto"), "{plain}");
+        assert!(looking.contains("another size") && looking.contains("laid onto"), "{looking}");
     }
 
     #[test]
@@ -356,7 +392,7 @@ mod tests {
             (PixelBox::new(-5.0, 9.0, 70.0, 99.0), "not inside"),
         ] {
             let case = EditCase { boxes: vec![around(OWN), area], ..counting() };
-            let error = briefs(&case, &CROPS, Targets::Sensible).unwrap_err().to_string();
+            let error = briefs(&case, &crops(), Targets::Sensible).unwrap_err().to_string();
             for part in ["box 2", "640×480", problem, &area.to_string()] {
                 assert!(error.contains(part), "{error}");
             }

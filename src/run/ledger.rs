@@ -82,38 +82,32 @@ impl Ledger {
         self.spent
     }
 
-    /// Adds the lines of judgements that are finished, each in place of an older one, and returns
-    /// when they are on the disk.
-    pub(crate) fn add(&mut self, lines: Vec<ResultLine>) -> io::Result<()> {
+    /// Takes in the lines of judgements that are finished, each in place of an older one. They are
+    /// on the disk when what is returned is written.
+    pub(crate) fn add(&mut self, lines: &[ResultLine]) -> io::Result<Unwritten> {
         let mut text = Vec::new();
-        let mut replaces = false;
+        let mut whole = false;
         for line in lines {
-            let Some(key) = JobKey::of(&line) else { continue };
-            write_line(&mut text, &line)?;
-            replaces |= self.lines.insert(key, line).is_some();
+            let Some(key) = JobKey::of(line) else { continue };
+            write_line(&mut text, line)?;
+            whole |= self.lines.insert(key, line.clone()).is_some();
         }
-        if replaces {
-            return self.write_all();
+        if whole {
+            text = self.text()?;
         }
-        let mut file = File::options().append(true).create(true).open(&self.path)?;
-        let before = file.metadata()?.len();
-        let written = file.write_all(&text).and_then(|()| file.sync_data());
-        if written.is_err() {
-            // The disk may be full: half a line helps nobody, and the trace has it all.
-            let _ = file.set_len(before);
-        }
-        if before == 0 && written.is_ok() {
-            self.path.parent().map_or(Ok(()), files::sync_folder)?;
-        }
-        written
+        Ok(Unwritten { path: self.path.clone(), text, whole })
     }
 
-    fn write_all(&self) -> io::Result<()> {
+    fn text(&self) -> io::Result<Vec<u8>> {
         let mut text = Vec::new();
         for line in self.lines.values() {
             write_line(&mut text, line)?;
         }
-        files::replace(&self.path, &text)
+        Ok(text)
+    }
+
+    fn write_all(&self) -> io::Result<()> {
+        files::replace(&self.path, &self.text()?)
     }
 
     /// Reads what is there; says whether it must be written again. What cannot be read is put aside
@@ -201,6 +195,35 @@ impl Ledger {
     fn charge(&mut self, line: &ResultLine) {
         self.spent.calls += u64::from(line.turns.unwrap_or(0).saturating_sub(line.cached));
         self.spent.cost += line.paid.unwrap_or(0.0);
+    }
+}
+
+/// Lines that are not on the disk yet.
+#[must_use = "the lines are only on the disk when this is written"]
+pub(crate) struct Unwritten {
+    path: PathBuf,
+    text: Vec<u8>,
+    /// Whether the text is all of the file.
+    whole: bool,
+}
+
+impl Unwritten {
+    pub(crate) fn write(self) -> io::Result<()> {
+        let Self { path, text, whole } = self;
+        if whole {
+            return files::replace(&path, &text);
+        }
+        let mut file = File::options().append(true).create(true).open(&path)?;
+        let before = file.metadata()?.len();
+        let written = file.write_all(&text).and_then(|()| file.sync_data());
+        if written.is_err() {
+            // The disk may be full: half a line helps nobody, and the trace has it all.
+            let _ = file.set_len(before);
+        }
+        if before == 0 && written.is_ok() {
+            path.parent().map_or(Ok(()), files::sync_folder)?;
+        }
+        written
     }
 }
 

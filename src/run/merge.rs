@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 
 use super::job::JobKey;
-use super::ledger::{Ledger, bundle_names};
+use super::ledger::{Ledger, Unwritten, bundle_names};
 use super::lock::RunLock;
 use super::record::{Planned, RunRecord, differences};
 use crate::files;
@@ -122,7 +122,8 @@ pub(crate) fn merge(
     let new = lines
         .filter(|line| JobKey::of(line).is_some_and(|key| ledger.lines().get(&key) != Some(line)));
     let new: Vec<ResultLine> = new.collect();
-    ledger.add(new).with_context(|| format!("cannot write to {}", into.display()))?;
+    let written = ledger.add(&new).and_then(Unwritten::write);
+    written.with_context(|| format!("cannot write to {}", into.display()))?;
     Ok(Merged { lines: ledger.lines().len(), missing, double })
 }
 

@@ -1,11 +1,13 @@
 //! Makes the judgements of a run, as many at a time as the server and this machine can take.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::mem;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use tokio::task::{JoinError, JoinSet};
+use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::cases::Cases;
@@ -20,7 +22,8 @@ use crate::trace::{OutcomeName, ResultLine, RunFolder};
 /// So many failures without a single reply between them mean that there is no use in going on.
 const HOPELESS: usize = 20;
 
-/// Questions that wait for another attempt let others pass, but not without end.
+/// Questions that wait for another attempt, and finished judgements that wait for the disk, let others
+/// pass, but not without end.
 const MOST_AT_A_TIME: usize = 4;
 
 /// What all judgements of a run need.
@@ -95,6 +98,8 @@ impl Runner {
         };
         let mut jobs = jobs.into_iter().peekable();
         let mut under_way: JoinSet<Ended> = JoinSet::new();
+        let mut finished: Vec<ResultLine> = Vec::new();
+        let mut writing = Writing(None);
         let mut stop = None;
         let (mut failed, mut crashed) = (0, 0);
         let mut signals = Signals::listen();
@@ -104,16 +109,42 @@ impl Runner {
             if stop.is_none() && jobs.peek().is_some() {
                 stop = work.runner.shared.allowance.reached().map(End::Limit);
             }
-            while stop.is_none() && under_way.len() < work.runner.places() {
+            while stop.is_none() && under_way.len() < work.runner.places(finished.len()) {
                 let Some(job) = jobs.next() else { break };
                 under_way.spawn(Arc::clone(&work).judge(job));
             }
-            if under_way.is_empty() {
+            if writing.0.is_none() && !finished.is_empty() {
+                writing.start(&work.runner.run, ledger, mem::take(&mut finished))?;
+            }
+            if under_way.is_empty() && writing.0.is_none() {
                 break;
             }
-            let first = tokio::select! {
-                ended = under_way.join_next() => ended,
-                _ = moment.tick() => None,
+            tokio::select! {
+                Some(ended) = under_way.join_next() => {
+                    let others = std::iter::from_fn(|| under_way.try_join_next());
+                    for one in std::iter::once(ended).chain(others) {
+                        match settle(one) {
+                            Settled::Line(line) => finished.push(*line),
+                            Settled::Limit(reason) => stop = stop.or(Some(End::Limit(reason))),
+                            Settled::Crashed => crashed += 1,
+                            Settled::Broken(error) => return Err(error),
+                        }
+                    }
+                }
+                lines = writing.end() => {
+                    let lines = lines?;
+                    for line in &lines {
+                        tally.add(line);
+                        failed = if line.outcome == Some(OutcomeName::Failed) { failed + 1 } else { 0 };
+                        tell(Progress::Judged(line, &tally));
+                    }
+                    let hopeless = failed >= HOPELESS.max(2 * work.runner.concurrency);
+                    if hopeless && !work.runner.keep_going && stop.is_none() && jobs.peek().is_some() {
+                        let reason = lines.iter().filter_map(|line| line.reason.clone()).next_back();
+                        stop = Some(End::Hopeless(reason.unwrap_or_default()));
+                    }
+                }
+                _ = moment.tick() => tell(Progress::Moment(&tally)),
                 () = signals.next() => {
                     if stop.is_some() {
                         // The second time: at once. What is under way is made again next time.
@@ -123,36 +154,7 @@ impl Runner {
                     tell(Progress::Stopping(
                         "stopping when what is under way is finished; once more to stop at once",
                     ));
-                    continue;
                 }
-            };
-            let mut lines = Vec::new();
-            let mut ended = first;
-            while let Some(one) = ended {
-                match settle(one) {
-                    Settled::Line(line) => lines.push(*line),
-                    Settled::Limit(reason) => stop = stop.or(Some(End::Limit(reason))),
-                    Settled::Crashed => crashed += 1,
-                    Settled::Broken(error) => return Err(error),
-                }
-                ended = under_way.try_join_next();
-            }
-            if lines.is_empty() {
-                tell(Progress::Moment(&tally));
-                continue;
-            }
-            tokio::task::block_in_place(|| ledger.add(lines.clone())).context(
-                "cannot write results.jsonl; is the disk full? the same command goes on from here",
-            )?;
-            for line in &lines {
-                tally.add(line);
-                failed = if line.outcome == Some(OutcomeName::Failed) { failed + 1 } else { 0 };
-                tell(Progress::Judged(line, &tally));
-            }
-            let hopeless = failed >= HOPELESS.max(2 * work.runner.concurrency);
-            if hopeless && !work.runner.keep_going && stop.is_none() && jobs.peek().is_some() {
-                let reason = lines.iter().filter_map(|line| line.reason.clone()).next_back();
-                stop = Some(End::Hopeless(reason.unwrap_or_default()));
             }
         }
         Ok(match stop {
@@ -162,10 +164,46 @@ impl Runner {
         })
     }
 
-    /// How many judgements may be under way now.
-    fn places(&self) -> usize {
+    /// How many judgements may be under way while so many wait for the disk.
+    fn places(&self, unwritten: usize) -> usize {
+        if unwritten >= MOST_AT_A_TIME * self.concurrency {
+            return 0;
+        }
         let resting = self.gate.resting().min((MOST_AT_A_TIME - 1) * self.concurrency);
         self.concurrency + resting
+    }
+}
+
+/// Finished judgements on their way to the disk, one batch at a time: while the disk works, the next
+/// ones are judged.
+struct Writing(Option<JoinHandle<io::Result<Vec<ResultLine>>>>);
+
+impl Writing {
+    fn start(
+        &mut self,
+        run: &RunFolder,
+        ledger: &mut Ledger,
+        lines: Vec<ResultLine>,
+    ) -> anyhow::Result<()> {
+        let unwritten = ledger.add(&lines)?;
+        let run = run.clone();
+        self.0 = Some(spawn_blocking(move || {
+            // The evidence before the line that names it.
+            run.sync()?;
+            unwritten.write()?;
+            Ok(lines)
+        }));
+        Ok(())
+    }
+
+    /// The lines that are on the disk now; never, if none are on their way.
+    async fn end(&mut self) -> anyhow::Result<Vec<ResultLine>> {
+        let Some(writing) = &mut self.0 else { return std::future::pending().await };
+        let written = writing.await;
+        self.0 = None;
+        written?.context(
+            "cannot write to the run's folder; is the disk full? the same command goes on from here",
+        )
     }
 }
 
@@ -202,6 +240,9 @@ impl Work {
         let Some(judge) = judges.get(mode) else {
             return Err(JudgeError::NoSuchMode { criterion: criterion.clone(), mode: *mode });
         };
+        if let Some(reason) = shared.allowance.reached() {
+            return Err(JudgeError::Stopped(reason));
+        }
         let nothing = match self.cases.load(place, editor, &shared.looks).await {
             Err(reason) => reason,
             Ok(case) => {
@@ -211,7 +252,11 @@ impl Work {
                 };
                 match prepared {
                     Ok(prepared) => {
-                        return Ok(prepared.repeated(*repeat).judge(run, &|_| ()).await?.line);
+                        return Ok(prepared
+                            .repeated(*repeat)
+                            .judge_unsynced(run, &|_| ())
+                            .await?
+                            .line);
                     }
                     Err(JudgeError::Protocol(problem)) => problem.to_string(),
                     Err(error) => return Err(error),

@@ -3,20 +3,27 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use crate::files;
+use crate::files::{self, Unsynced};
 use crate::hash::Hash;
 
 /// A folder of blobs, `<hash>.<extension>` each.
 #[derive(Debug, Clone)]
 pub struct BlobStore {
     folder: PathBuf,
+    unsynced: Arc<Unsynced>,
 }
 
 impl BlobStore {
     /// The store in `folder`; the folder appears with the first blob.
     pub fn new(folder: PathBuf) -> Self {
-        Self { folder }
+        Self::writing(folder, Arc::default())
+    }
+
+    /// The same; what is put into it is noted in `unsynced`.
+    pub(super) fn writing(folder: PathBuf, unsynced: Arc<Unsynced>) -> Self {
+        Self { folder, unsynced }
     }
 
     /// Keeps `bytes` whose hash the caller has computed.
@@ -27,7 +34,9 @@ impl BlobStore {
             return Ok(());
         }
         fs::create_dir_all(&self.folder)?;
-        files::replace(&path, bytes)
+        files::replace_quickly(&path, bytes)?;
+        self.unsynced.note([path, self.folder.clone()]);
+        Ok(())
     }
 
     /// The bytes of `hash`, checked against it.

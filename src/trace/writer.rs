@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::blobs::BlobStore;
@@ -12,19 +12,20 @@ use super::events::{Event, What};
 use super::manifest::Manifest;
 use super::reader::digest_of;
 use super::seal;
-use crate::files;
+use crate::files::{self, Unsynced};
 use crate::hash::Hash;
 
 /// A folder of bundles with a common blob store.
 #[derive(Debug, Clone)]
 pub struct RunFolder {
     path: PathBuf,
+    unsynced: Arc<Unsynced>,
 }
 
 impl RunFolder {
     /// The run in `path`; its folders appear as they are needed.
     pub fn new(path: impl Into<PathBuf>) -> Self {
-        Self { path: path.into() }
+        Self { path: path.into(), unsynced: Arc::default() }
     }
 
     /// The folder.
@@ -34,7 +35,13 @@ impl RunFolder {
 
     /// The blobs of all its bundles.
     pub fn blobs(&self) -> BlobStore {
-        BlobStore::new(self.path.join("blobs"))
+        BlobStore::writing(self.path.join("blobs"), Arc::clone(&self.unsynced))
+    }
+
+    /// Returns when everything that was written to this run survives a power cut. One sync for many
+    /// judgements costs little more than one for each.
+    pub fn sync(&self) -> io::Result<()> {
+        self.unsynced.sync()
     }
 
     /// Starts the bundle of `manifest`.
@@ -47,7 +54,9 @@ impl RunFolder {
             let name = if number == 1 { name.clone() } else { format!("{name}-{number}") };
             match fs::create_dir(judgements.join(&name)) {
                 Ok(()) => {
-                    return TraceWriter::create(judgements.join(name), self.blobs(), manifest);
+                    let folder = judgements.join(name);
+                    self.unsynced.note([judgements, folder.clone()]);
+                    return TraceWriter::create(folder, self, manifest);
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(error),
@@ -75,19 +84,24 @@ pub(crate) fn bundle_name(manifest: &Manifest) -> String {
 pub struct TraceWriter {
     folder: PathBuf,
     blobs: BlobStore,
+    unsynced: Arc<Unsynced>,
     /// The file, and what is in it.
     events: Mutex<(File, Vec<Event>)>,
     manifest: Hash,
 }
 
 impl TraceWriter {
-    fn create(folder: PathBuf, blobs: BlobStore, manifest: &Manifest) -> io::Result<Self> {
-        let events = File::create(folder.join("events.jsonl"))?;
+    fn create(folder: PathBuf, run: &RunFolder, manifest: &Manifest) -> io::Result<Self> {
+        let [manifest_path, events_path] =
+            ["manifest.json", "events.jsonl"].map(|n| folder.join(n));
+        let events = File::create(&events_path)?;
         let mut json = serde_json::to_vec_pretty(manifest)?;
         json.push(b'\n');
-        files::replace(&folder.join("manifest.json"), &json)?;
+        files::replace_quickly(&manifest_path, &json)?;
+        run.unsynced.note([manifest_path]);
         let manifest = Hash::of(&json);
-        Ok(Self { folder, blobs, events: Mutex::new((events, Vec::new())), manifest })
+        let (blobs, unsynced) = (run.blobs(), Arc::clone(&run.unsynced));
+        Ok(Self { folder, blobs, unsynced, events: Mutex::new((events, Vec::new())), manifest })
     }
 
     /// Where the bundle is.
@@ -114,14 +128,11 @@ impl TraceWriter {
         Ok(())
     }
 
-    /// Closes the trace: what was recorded, and the digest of the bundle.
+    /// Closes the trace: what was recorded, and the digest of the bundle. It survives a power cut
+    /// after [`RunFolder::sync`].
     pub fn close(self) -> io::Result<(Vec<Event>, Hash)> {
-        let (file, events) = self.events.into_inner().unwrap_or_else(PoisonError::into_inner);
-        file.sync_all()?;
-        // The folder's own name is in the one above.
-        for folder in self.folder.ancestors().take(2).chain([self.blobs.folder()]) {
-            files::sync_folder(folder)?;
-        }
+        let (_, events) = self.events.into_inner().unwrap_or_else(PoisonError::into_inner);
+        self.unsynced.note([self.folder.join("events.jsonl")]);
         let read = |name: &str| fs::read(self.folder.join(name));
         let digest = digest_of(&read("manifest.json")?, &read("events.jsonl")?);
         Ok((events, digest))

@@ -264,6 +264,8 @@ fn limits_stop_cleanly_and_the_rest_follows() {
         (Some(1), 5),
         "the run's limit, not the day's"
     );
+    let status = deeplook(folder.path()).args(["run", "status", "run", "--json"]).output().unwrap();
+    assert_eq!(printed(&status)["calls"], 5, "who found the limit reached was not asked");
     stdout(&run(folder.path(), &server, &[]));
     assert_eq!((lines(&folder.path().join("run")).len(), server.arrived().len()), (12, 12));
 
