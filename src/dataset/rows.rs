@@ -2,10 +2,13 @@
 //!
 //! What stands in a file is untrusted: a line may be endless, in another encoding, or no JSON.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::problem::{DataSetError, Problems, shown, shown_json};
@@ -152,8 +155,12 @@ fn parse_line(line: &[u8]) -> Result<Option<Map<String, Value>>, String> {
     if text.is_empty() {
         return Ok(None);
     }
-    match serde_json::from_str(text) {
-        Ok(Value::Object(fields)) => Ok(Some(fields)),
+    match serde_json::from_str::<Value>(text) {
+        Ok(Value::Object(fields)) => match serde_json::from_str(text) {
+            Ok(Names(None)) => Ok(Some(fields)),
+            Ok(Names(Some(name))) => Err(format!("{} is in it twice; remove one", shown(&name))),
+            Err(error) => Err(error.to_string()),
+        },
         Ok(other) => {
             Err(format!("it holds {}, not a JSON object such as {{\"id\": …}}", shown_json(&other)))
         }
@@ -163,6 +170,33 @@ fn parse_line(line: &[u8]) -> Result<Option<Map<String, Value>>, String> {
             let what = what.split(" at line ").next().unwrap_or(&what);
             Err(format!("it is not JSON: {what} at column {}", error.column()))
         }
+    }
+}
+
+/// The first name that an object has twice, at its top: a parser would silently take the last one.
+struct Names(Option<String>);
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Object;
+        impl<'de> Visitor<'de> for Object {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
+                let (mut seen, mut twice) = (BTreeSet::new(), None);
+                while let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
+                    if !seen.insert(name.clone()) {
+                        twice.get_or_insert(name);
+                    }
+                }
+                Ok(Names(twice))
+            }
+        }
+        deserializer.deserialize_map(Object)
     }
 }
 
@@ -289,9 +323,11 @@ mod tests {
     fn a_bad_line_is_named_and_the_rest_is_read() {
         let mut text = "{\"id\":1}\n".repeat(511).into_bytes();
         text.extend(b"{\"id\": oops}\n{\"name\": \"caf\xe9\"}\n[1]\n{\"id\":2}\n");
+        text.extend(b"{\"id\":3, \"type\":\"x\", \"id\":4}\n");
         let (rows, problems) = rows("a.jsonl", &text);
         assert_eq!(rows.unwrap().rows.len(), 512);
-        assert_eq!(problems.len(), 3);
+        assert_eq!(problems.len(), 4);
+        assert!(problems[3].contains("line 516") && problems[3].contains("twice"), "{problems:?}");
         assert!(problems[0].starts_with("line 512: it is not JSON: expected value at column 8"));
         assert!(problems[1].contains("line 513") && problems[1].contains("0xE9"), "{problems:?}");
         assert!(problems[2].contains("not a JSON object"), "{problems:?}");

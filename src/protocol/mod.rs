@@ -60,6 +60,8 @@ const SMALLEST_BOX: f64 = 4.0;
 pub(crate) fn box_problem(area: &PixelBox, size: deeplook_tools::Size) -> Option<&'static str> {
     if area.is_empty() {
         Some("it is empty: x2 must be more than x1, and y2 more than y1")
+    } else if area.x2 <= 1.0 && area.y2 <= 1.0 {
+        Some("it covers less than 4 pixels: these look like fractions of the picture, not pixels")
     } else if area.area() < SMALLEST_BOX {
         Some("it covers less than 4 pixels, too few to show anything")
     } else if area.clipped(size) != *area {
@@ -388,6 +390,7 @@ mod tests {
         for (area, problem) in [
             (PixelBox::new(9.0, 9.0, 1.0, 20.0), "x2 must be more than x1"),
             (PixelBox::new(9.0, 9.0, 10.0, 10.0), "less than 4 pixels"),
+            (PixelBox::new(0.1, 0.2, 0.5, 0.4), "fractions"),
             (PixelBox::new(600.0, 9.0, 700.0, 99.0), "not inside"),
             (PixelBox::new(-5.0, 9.0, 70.0, 99.0), "not inside"),
         ] {
