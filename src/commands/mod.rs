@@ -85,7 +85,15 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 fn report_error(error: &anyhow::Error) {
     let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
     // Names of files and words of servers are in it: nothing that a terminal would obey.
-    let text = format!("{error:#}").replace(|c: char| c.is_control() && c != '\n', "");
+    let mut text = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        // Many say themselves what they come from.
+        if !text.contains(&cause) {
+            text.push_str(if text.is_empty() { "" } else { ": " });
+            text.push_str(&cause);
+        }
+    }
+    let text = text.replace(|c: char| c.is_control() && c != '\n', "");
     // Where stderr is gone, the exit code still tells.
     let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {text}");
 }

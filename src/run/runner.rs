@@ -19,8 +19,10 @@ use crate::model::{AnyModel, Gate};
 use crate::prompt::Mode;
 use crate::trace::{OutcomeName, ResultLine, RunFolder};
 
-/// So many failures without a single reply between them mean that there is no use in going on.
+/// So many failures without a single reply between them mean that there is no use in going on; fewer
+/// where there was none from the beginning.
 const HOPELESS: usize = 20;
+const HOPELESS_AT_FIRST: usize = 5;
 
 /// Questions that wait for another attempt, and finished judgements that wait for the disk, let others
 /// pass, but not without end.
@@ -138,7 +140,11 @@ impl Runner {
                         failed = if line.outcome == Some(OutcomeName::Failed) { failed + 1 } else { 0 };
                         tell(Progress::Judged(line, &tally));
                     }
-                    let hopeless = failed >= HOPELESS.max(2 * work.runner.concurrency);
+                    let enough = match tally.done == failed {
+                        true => HOPELESS_AT_FIRST.max(work.runner.concurrency),
+                        false => HOPELESS.max(2 * work.runner.concurrency),
+                    };
+                    let hopeless = failed >= enough;
                     if hopeless && !work.runner.keep_going && stop.is_none() && jobs.peek().is_some() {
                         let reason = lines.iter().filter_map(|line| line.reason.clone()).next_back();
                         stop = Some(End::Hopeless(reason.unwrap_or_default()));

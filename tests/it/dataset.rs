@@ -54,6 +54,16 @@ fn check(folder: &Path, more: &[&str]) -> (Vec<Value>, Option<i32>) {
 }
 
 #[test]
+fn a_cause_is_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(folder.path(), &["dataset", "check", "no-such-folder"]);
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("no-such-folder") && told.contains("check the path"), "{told}");
+    assert_eq!(told.matches("os error").count(), 1, "{told}");
+}
+
+#[test]
 fn an_editor_that_does_nothing_is_a_warning() {
     let folder = scenes(7);
     let (problems, code) = check(folder.path(), &[]);
