@@ -101,17 +101,7 @@ fn plain(text: &str) -> String {
 }
 
 fn escaped(text: &str) -> String {
-    let mut safe = String::new();
-    for c in plain(text).chars() {
-        match c {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            c => safe.push(c),
-        }
-    }
-    safe
+    crate::report::escape(&plain(text))
 }
 
 #[cfg(test)]
