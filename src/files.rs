@@ -116,6 +116,18 @@ pub(crate) fn slug(text: &str) -> String {
     if slug.is_empty() { "picture".to_owned() } else { slug.to_owned() }
 }
 
+/// A slug for each name; those of names that are alike but for signs and case are numbered.
+pub(crate) fn slugs(names: &[&str]) -> Vec<String> {
+    let mut taken = BTreeSet::new();
+    let mut free = |name: &&str| {
+        let slug = slug(name);
+        let numbered = (2u32..).map(|number| format!("{slug}-{number}"));
+        let mut tries = std::iter::once(slug.clone()).chain(numbered);
+        tries.find(|one| taken.insert(one.clone())).unwrap_or_default()
+    };
+    names.iter().map(|name| free(name)).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -125,6 +137,7 @@ mod tests {
         assert_eq!(slug("Crop 3"), "crop-3");
         assert_eq!(slug("../../etc/passwd"), "etc-passwd");
         assert_eq!(slug("\u{0}"), "picture");
+        assert_eq!(slugs(&["A b", "a-b", "a-b-2", "c"]), ["a-b", "a-b-2", "a-b-2-2", "c"]);
     }
 
     #[test]

@@ -64,6 +64,13 @@ Examples:
 pub(crate) struct DataSetArgs {
     /// A file of cases (.jsonl or .csv), or the folder that holds one.
     pub dataset: PathBuf,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+}
+
+/// How a data set is to be read.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ReadingOptions {
     /// The outputs of one editor, or a folder of such folders, named by id or by source picture; they
     /// replace what the data set names itself.
     #[arg(long, value_name = "DIR")]

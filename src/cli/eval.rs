@@ -1,9 +1,10 @@
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
-use super::{DataSetArgs, JudgeOptions};
+use super::{JudgeOptions, ReadingOptions};
 use crate::prompt::Mode;
 use crate::run::Shard;
 use crate::trace::OutcomeName;
@@ -16,13 +17,22 @@ Examples:
   deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --run runs/gpt --max-cost 20
   deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --run runs/gpt --retry failed
   deeplook eval dlebench/ --edits outputs/ --mode tool,oracle --shard 2/8 --run runs/part-2
+  deeplook eval --from-traces runs/gpt --prompts stricter/ --model gpt-5.1 --run runs/stricter
 
 The same command again goes on where it was stopped, however it was stopped. Ctrl-C finishes what is under way,
 a second one stops at once. Exit codes: 0 every judgement has an outcome (failed and missing are outcomes too),
 1 not every one has, or a gate such as --min-coverage says no, 2 it could not be done.")]
 pub(crate) struct EvalArgs {
+    /// A file of cases (.jsonl or .csv), or the folder that holds one.
+    #[arg(required_unless_present = "from_traces")]
+    pub dataset: Option<PathBuf>,
     #[command(flatten)]
-    pub data: DataSetArgs,
+    pub reading: ReadingOptions,
+    /// Judge again what was seen in the traces of another run: tools are declared as they were and
+    /// never used, and only answers are asked for. Cases and pictures are those of the run.
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["per_target", "max_turns", "max_tool_calls",
+        "token_budget", "detector", "enhancer", "without", "tool_settings"])]
+    pub from_traces: Option<PathBuf>,
     /// The folder of the run [default: one in traces/runs/, named by data set and model].
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
@@ -96,16 +106,23 @@ pub(crate) struct EvalArgs {
 }
 
 impl EvalArgs {
-    /// What `deeplook eval CASES` with these options means.
-    pub(crate) fn with(cases: &Path, options: &[String]) -> Result<Self, clap::Error> {
+    /// What `deeplook eval` means with these cases, with the traces of this run, and with these
+    /// options.
+    pub(crate) fn with(
+        cases: Option<&Path>,
+        from_traces: Option<&Path>,
+        options: &[String],
+    ) -> Result<Self, clap::Error> {
         #[derive(Parser)]
         #[command(name = "deeplook eval")]
         struct Whole {
             #[command(flatten)]
             eval: EvalArgs,
         }
-        let words = ["deeplook eval".into(), cases.as_os_str().to_owned()];
-        let words = words.into_iter().chain(options.iter().map(Into::into));
+        let mut words: Vec<OsString> = vec!["deeplook eval".into()];
+        words.extend(cases.map(Into::into));
+        words.extend(from_traces.into_iter().flat_map(|run| ["--from-traces".into(), run.into()]));
+        words.extend(options.iter().map(Into::into));
         Whole::try_parse_from(words).map(|whole| whole.eval)
     }
 }

@@ -9,6 +9,7 @@ pub(crate) enum ExperimentCommand {
 Examples:
   deeplook experiment run plan.toml --plan      # the matrix, the calls and the cost
   deeplook experiment run plan.toml             # the same command again goes on where it was stopped
+  deeplook experiment run plan.toml --from-traces traces/runs/base    # other words on what was seen there
 
 A plan is a small file:
   name = \"wording\"
@@ -59,6 +60,10 @@ pub(crate) struct RunExperimentArgs {
     /// The folder of the experiment [default: one in traces/runs/, named as the plan].
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
+    /// Judge again what was seen in the traces of this run, in every cell: no tool runs, so that only
+    /// the wording differs; takes the place of `from_traces` in the plan.
+    #[arg(long, value_name = "RUN")]
+    pub from_traces: Option<PathBuf>,
     /// Print the matrix, the calls and the cost, and ask nobody.
     #[arg(long = "plan")]
     pub only_plan: bool,
@@ -73,7 +78,7 @@ pub(crate) struct WatchArgs {
     pub pack: PathBuf,
     /// The data set.
     pub cases: PathBuf,
-    /// What is right.
+    /// What is right: how many are is said in every round, and of each flip.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
     /// How many edits are judged each time.

@@ -20,7 +20,7 @@ use clap::{Parser, Subcommand};
 
 pub(crate) use self::agree::{AgreeArgs, AgreementFloor};
 pub(crate) use self::compare::CompareArgs;
-pub(crate) use self::dataset::{DataSetArgs, DatasetCommand};
+pub(crate) use self::dataset::{DataSetArgs, DatasetCommand, ReadingOptions};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::eval::{EvalArgs, RunCommand};
 pub(crate) use self::experiment::{ExperimentCommand, RunExperimentArgs, WatchArgs};

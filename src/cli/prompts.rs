@@ -47,14 +47,17 @@ Example:
         json: bool,
     },
     /// Show what two packs would tell a model differently, and which rules differ.
-    #[command(after_help = "Example:\n  deeplook prompts diff dlebench/v1 my-pack/")]
+    #[command(after_help = "\
+Examples:
+  deeplook prompts diff dlebench/v1 my-pack/
+  deeplook prompts diff --runs runs/v1 runs/my-pack     # the wording of both runs, and the labels that flipped")]
     Diff {
-        /// A pack in this binary such as dlebench/v1, or a folder.
-        #[arg(value_name = "A")]
-        before: String,
-        /// The same, to compare with.
-        #[arg(value_name = "B")]
-        after: String,
+        /// Two packs to compare: packs in this binary such as dlebench/v1, or folders.
+        #[arg(value_names = ["A", "B"], num_args = 2, required_unless_present = "runs")]
+        packs: Vec<String>,
+        /// Two runs that were judged with them: also show which labels flipped.
+        #[arg(long, num_args = 2, value_names = ["RUN_A", "RUN_B"])]
+        runs: Vec<PathBuf>,
         /// Print JSON.
         #[arg(long)]
         json: bool,

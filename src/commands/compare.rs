@@ -18,30 +18,35 @@ use crate::report::{self, Run};
 use crate::stats::{Bootstrap, Coverage, Finding};
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let runs = [read_run(&args.first)?, read_run(&args.second)?];
+    let comparison = runs(&args.first, &args.second)?;
+    if args.json {
+        let mut object: Map<String, Value> =
+            serde_json::from_value(serde_json::to_value(&comparison)?)?;
+        object.insert("runs".to_owned(), json!([args.first, args.second]));
+        super::print_json(&object)?;
+    } else {
+        print(args, &comparison)?;
+    }
+    super::gate(&gates(args, &comparison))
+}
+
+/// Compares two runs.
+pub(super) fn runs(first: &Path, second: &Path) -> anyhow::Result<Comparison> {
+    let runs = [read_run(first)?, read_run(second)?];
     let (by_editor, by_mode) =
         (differ(&runs, |line| &line.editor), differ(&runs, |line| &line.mode));
     let pack = Pack::embedded(DEFAULT)?;
     let side = |run: &Run, path: &Path| side(run, path, &pack, [by_editor, by_mode]);
-    let sides = [side(&runs[0], &args.first)?, side(&runs[1], &args.second)?];
-    let bootstrap = Bootstrap::default();
-    let Some(comparison) = Comparison::new(&sides[0], &sides[1], &bootstrap) else {
+    let sides = [side(&runs[0], first)?, side(&runs[1], second)?];
+    let Some(comparison) = Comparison::new(&sides[0], &sides[1], &Bootstrap::default()) else {
         bail!(
             "{} and {} have no judgement in common; they need the same cases, criteria and repetitions{}",
-            args.first.display(),
-            args.second.display(),
+            first.display(),
+            second.display(),
             if by_editor { ", and the same editors" } else { "" }
         );
     };
-    if args.json {
-        let mut object: Map<String, Value> =
-            serde_json::from_value(serde_json::to_value(&comparison)?)?;
-        object.insert("runs".to_owned(), json!([runs[0].name, runs[1].name]));
-        super::print_json(&object)?;
-    } else {
-        print(args, &comparison, &bootstrap)?;
-    }
-    super::gate(&gates(args, &comparison))
+    Ok(comparison)
 }
 
 /// Whether judgements must share this to be compared: where each run has one of a kind, they may be
@@ -82,7 +87,8 @@ fn side(
     Ok(side)
 }
 
-fn print(args: &CompareArgs, comparison: &Comparison, bootstrap: &Bootstrap) -> anyhow::Result<()> {
+fn print(args: &CompareArgs, comparison: &Comparison) -> anyhow::Result<()> {
+    let bootstrap = Bootstrap::default();
     let mut out = anstream::stdout();
     let bold = Style::new().bold();
     writeln!(out, "A: {}\nB: {}", args.first.display(), args.second.display())?;
@@ -125,17 +131,23 @@ fn print(args: &CompareArgs, comparison: &Comparison, bootstrap: &Bootstrap) -> 
          cases, {} resamples, seed {}] Better or worse is said where the interval leaves out 0 and p (flips) is at most 0.05.",
         bootstrap.resamples, bootstrap.seed
     )?;
-    print_flips(&mut out, args, &comparison.flips)
+    print_flips(&mut out, &comparison.flips, args.flips)?;
+    let more = comparison.flips.len().saturating_sub(args.flips);
+    if more > 0 {
+        writeln!(out, "  (all: --flips {})", comparison.flips.len())?;
+    }
+    Ok(())
 }
 
-fn print_flips(
+/// The largest flips, at most so many.
+pub(super) fn print_flips(
     out: &mut impl std::io::Write,
-    args: &CompareArgs,
     flips: &[Flip],
+    most: usize,
 ) -> anyhow::Result<()> {
     let bold = Style::new().bold();
     writeln!(out, "\n{bold}{} flips{bold:#}, the largest first", flips.len())?;
-    for flip in flips.iter().take(args.flips) {
+    for flip in flips.iter().take(most) {
         let Key { case, editor, criterion, mode, repeat } = &flip.judged;
         let mut what = vec![case.clone()];
         what.extend(editor.clone());
@@ -158,8 +170,8 @@ fn print_flips(
             }
         }
     }
-    if flips.len() > args.flips {
-        writeln!(out, "  … and {} more (--flips {})", flips.len() - args.flips, flips.len())?;
+    if flips.len() > most {
+        writeln!(out, "  … and {} more", flips.len() - most)?;
     }
     Ok(())
 }

@@ -65,6 +65,7 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let runner = Runner {
         judges,
         cases: Arc::clone(&cases),
+        recordings: None,
         run,
         shared,
         gate: Arc::clone(&gate),

@@ -9,7 +9,9 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 use deeplook_tools::Toolbox;
+use serde_json::json;
 
+use super::forecast::Forecast;
 use super::progress::Watching;
 use super::summary::Summary;
 use crate::cli::EvalArgs;
@@ -18,44 +20,88 @@ use crate::judge::{Allowance, Judge, Shared};
 use crate::model::{AnyModel, Gate, GateLimits, KeptReplies, Price, Rules};
 use crate::prompt::Mode;
 use crate::run::{
-    self, Estimate, Job, Ledger, Planned, RunLock, RunRecord, Runner, Selection, differences,
+    self, Job, Ledger, Planned, Recordings, RunLock, RunRecord, Runner, Selection, differences,
 };
 use crate::trace::RunFolder;
-use crate::transcript::cost_text;
 use crate::{config, equipment, files, models};
 
 /// A judge for each mode.
 pub(super) type Judges = BTreeMap<Mode, Judge<AnyModel>>;
 
 pub(super) fn run(args: &EvalArgs) -> anyhow::Result<ExitCode> {
-    let set = open(args)?;
+    if args.plan {
+        forecast(args)?.show(args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let summary = judge(args)?;
+    summary.show(args.quiet, args.json)?;
+    summary.exit_code(args.min_coverage, args.quiet)
+}
+
+/// Everything that is known before anybody is asked and anything is written.
+struct Ready {
+    recordings: Option<Recordings>,
+    set: OpenSet,
+    gate: Arc<Gate>,
+    resolved: Resolved,
+    record: RunRecord,
+    /// All judgements of our shard, also those that are there.
+    jobs: Vec<Job>,
+    folder: PathBuf,
+}
+
+fn ready(args: &EvalArgs) -> anyhow::Result<Ready> {
+    let recordings = args.from_traces.as_deref().map(Recordings::open).transpose()?;
+    let set = open(args, recordings.as_ref())?;
     let gate = Arc::new(Gate::new(GateLimits {
         concurrency: args.pace.concurrency as usize,
         requests_per_minute: args.pace.requests,
         tokens_per_minute: args.pace.tokens,
     }));
-    let Resolved { judges, criteria, price, unavailable } = resolve(args, &gate)?;
-    if args.pace.max_cost.is_some() && price.is_none() {
+    let resolved = resolve(args, &gate, recordings.as_ref())?;
+    if args.pace.max_cost.is_some() && resolved.price.is_none() {
         bail!(
             "--max-cost needs to know what {} costs; tell with --prices FILE, or limit with --max-calls",
             args.options.model
         );
     }
-    let (planned, all) = plan(args, criteria, &set)?;
-    let settings = judges.iter().map(|(mode, judge)| (*mode, judge.described())).collect();
-    let edits = args.data.edits.as_deref().map(std::path::absolute).transpose()?;
+    let (planned, jobs) = plan(args, resolved.criteria.clone(), &set)?;
+    let settings = resolved.judges.iter().map(|(mode, judge)| {
+        let mut settings = judge.described();
+        if let Some(recordings) = &recordings {
+            settings["from_traces"] = json!(std::path::absolute(&recordings.folder)?);
+        }
+        anyhow::Ok((*mode, settings))
+    });
+    let settings = settings.collect::<Result<_, _>>()?;
+    let edits = args.reading.edits.as_deref().map(std::path::absolute).transpose()?;
     let record = RunRecord::new(std::path::absolute(&set.file)?, edits, planned, settings);
     let folder = folder(args, &set, &record)?;
-    if args.plan {
-        let ledger = Ledger::look(&RunFolder::new(&folder))?;
-        let jobs = to_do(args, all, &set.cases, &ledger)?;
-        let estimates = run::estimate(&judges, &set.cases, &jobs, &ledger, price.as_ref());
-        return show_plan(args, &estimates, &folder, price.as_ref());
-    }
+    Ok(Ready { recordings, set, gate, resolved, record, jobs, folder })
+}
 
+/// Whether it could be begun; nothing is written.
+pub(super) fn check(args: &EvalArgs) -> anyhow::Result<()> {
+    ready(args).map(drop)
+}
+
+/// What is to be judged, and for how much; nobody is asked.
+pub(super) fn forecast(args: &EvalArgs) -> anyhow::Result<Forecast> {
+    let Ready { recordings, set, resolved, jobs, folder, .. } = ready(args)?;
+    let ledger = Ledger::look(&RunFolder::new(&folder))?;
+    let jobs = to_do(args, jobs, &set.cases, &ledger)?;
+    let (judges, price) = (&resolved.judges, resolved.price.as_ref());
+    let parts = run::estimate(judges, &set.cases, &jobs, &ledger, price, recordings.is_some());
+    Ok(Forecast::new(folder, parts, price, args.options.model == Rules::NAME))
+}
+
+/// Judges what has no outcome yet.
+pub(super) fn judge(args: &EvalArgs) -> anyhow::Result<Summary> {
+    let Ready { recordings, set, gate, resolved, record, jobs, folder } = ready(args)?;
     let (run, _lock, mut ledger) = start(&folder, &record)?;
-    let jobs = to_do(args, all, &set.cases, &ledger)?;
-    introduce(args, &set, jobs.len(), &run, &ledger, &unavailable);
+    let jobs = to_do(args, jobs, &set.cases, &ledger)?;
+    let Resolved { judges, price, unavailable, .. } = resolved;
+    introduce(args, &set, recordings.as_ref(), jobs.len(), &run, &ledger, &unavailable);
     let shared = Arc::new(Shared {
         replies: kept_replies(args)?,
         allowance: Allowance::new(args.pace.max_calls, args.pace.max_cost, ledger.spent()),
@@ -65,6 +111,7 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<ExitCode> {
     let runner = Runner {
         judges: judges.into_iter().map(share).collect(),
         cases: Arc::new(set.cases),
+        recordings,
         run: run.clone(),
         shared: Arc::clone(&shared),
         gate: Arc::clone(&gate),
@@ -85,10 +132,8 @@ pub(super) fn run(args: &EvalArgs) -> anyhow::Result<ExitCode> {
             folder.display()
         )
     })?;
-    let summary =
-        Summary::new(&run, &record.planned, &ledger, end, shared.allowance.spent(), set.unusable);
-    summary.show(args.quiet, args.json)?;
-    summary.exit_code(args.min_coverage, args.quiet)
+    let spent = shared.allowance.spent();
+    Ok(Summary::new(&run, &record.planned, &ledger, end, spent, set.unusable))
 }
 
 /// A data set, and how many of its records make no case.
@@ -102,8 +147,13 @@ struct OpenSet {
 }
 
 /// Opens the data set; what is wrong with it is told line by line, and stops us unless it may.
-fn open(args: &EvalArgs) -> anyhow::Result<OpenSet> {
-    let set = super::dataset::open(&args.data)?;
+fn open(args: &EvalArgs, recordings: Option<&Recordings>) -> anyhow::Result<OpenSet> {
+    let path = match (&args.dataset, recordings) {
+        (Some(path), _) => path,
+        (None, Some(recordings)) => return Ok(recorded_set(recordings)),
+        (None, None) => bail!("name a data set, or a run with --from-traces"),
+    };
+    let set = super::dataset::open(path, &args.reading)?;
     const MOST_SHOWN: usize = 20;
     let problems = &set.problems;
     if !args.quiet {
@@ -136,6 +186,19 @@ fn open(args: &EvalArgs) -> anyhow::Result<OpenSet> {
     })
 }
 
+/// What a run has judged, as a data set.
+fn recorded_set(recordings: &Recordings) -> OpenSet {
+    let Recordings { folder, cases, .. } = recordings;
+    let edits: usize = cases.iter().map(|case| case.edits.len()).sum();
+    OpenSet {
+        file: folder.join("results.jsonl"),
+        root: folder.clone(),
+        cases: cases.clone(),
+        unusable: 0,
+        overview: format!("{}: {} cases, {edits} edits", folder.display(), cases.len()),
+    }
+}
+
 /// The judges of all modes, and what is known of them.
 struct Resolved {
     judges: Judges,
@@ -145,10 +208,14 @@ struct Resolved {
     unavailable: BTreeMap<String, String>,
 }
 
-fn resolve(args: &EvalArgs, gate: &Arc<Gate>) -> anyhow::Result<Resolved> {
+fn resolve(
+    args: &EvalArgs,
+    gate: &Arc<Gate>,
+    recordings: Option<&Recordings>,
+) -> anyhow::Result<Resolved> {
     let modes: BTreeSet<Mode> = args.mode.iter().copied().collect();
     // One toolbox for all modes that have tools: a detector is large.
-    let with_tools = modes.iter().find(|mode| **mode != Mode::Plain);
+    let with_tools = modes.iter().find(|mode| **mode != Mode::Plain && recordings.is_none());
     let equipped: Arc<Toolbox> = match with_tools {
         Some(mode) => Arc::new(equipment::for_judge(*mode, &args.options.tools)?),
         None => Arc::default(),
@@ -161,16 +228,19 @@ fn resolve(args: &EvalArgs, gate: &Arc<Gate>) -> anyhow::Result<Resolved> {
         unavailable: equipped.unavailable().clone(),
     };
     for mode in modes {
-        let parts = config::resolve(&args.options, mode, !args.plan)?;
+        let mut parts = config::resolve(&args.options, mode, !args.plan)?;
+        let toolbox = match recordings {
+            Some(recordings) => Arc::new(recordings.equip(mode, &mut parts)?),
+            None if mode == Mode::Plain => Arc::clone(&plain),
+            None => Arc::clone(&equipped),
+        };
         resolved.criteria = super::judge::chosen(&parts.pack, &args.criterion)?;
         resolved.price = parts.record.price.clone();
         let model = match parts.model {
             AnyModel::OpenAi(model) => AnyModel::OpenAi(Box::new(model.behind(Arc::clone(gate)))),
             rules @ AnyModel::Rules(_) => rules,
         };
-        let toolbox = if mode == Mode::Plain { &plain } else { &equipped };
-        let judge =
-            Judge::new(model, parts.record, parts.pack, Arc::clone(toolbox), parts.settings);
+        let judge = Judge::new(model, parts.record, parts.pack, toolbox, parts.settings);
         for criterion in &resolved.criteria {
             judge.can_judge_by(criterion)?;
         }
@@ -238,6 +308,15 @@ fn folder(args: &EvalArgs, set: &OpenSet, record: &RunRecord) -> anyhow::Result<
             Path::new("traces/runs").join(name)
         }
     };
+    let whole = |folder: &Path| fs::canonicalize(folder).ok();
+    if let Some(from) = args.from_traces.as_deref().and_then(whole)
+        && whole(&asked) == Some(from)
+    {
+        bail!(
+            "{} is to be judged again, into a folder of its own: name it with --run",
+            asked.display()
+        );
+    }
     for number in 1u32.. {
         let mut folder = asked.clone().into_os_string();
         if number > 1 {
@@ -346,6 +425,7 @@ fn kept_replies(args: &EvalArgs) -> anyhow::Result<Option<KeptReplies>> {
 fn introduce(
     args: &EvalArgs,
     set: &OpenSet,
+    recordings: Option<&Recordings>,
     to_do: usize,
     run: &RunFolder,
     ledger: &Ledger,
@@ -357,6 +437,12 @@ fn introduce(
     say(set.overview.trim_end());
     if args.options.model == Rules::NAME {
         say("the offline judge `rules` is a baseline; ask a model with --model");
+    }
+    if let Some(recordings) = recordings {
+        say(&format!("judged again from what was seen in {}", recordings.folder.display()));
+        for note in &recordings.notes {
+            say(&format!("{}: {note}", recordings.folder.display()));
+        }
     }
     for (tool, why) in unavailable {
         say(&format!("without {tool}: {why}"));
@@ -372,58 +458,4 @@ fn introduce(
 /// A line on stderr. Where nobody reads any more, the judging goes on.
 fn say(text: &str) {
     let _ = writeln!(anstream::stderr(), "{text}");
-}
-
-fn show_plan(
-    args: &EvalArgs,
-    estimates: &[Estimate],
-    folder: &Path,
-    price: Option<&Price>,
-) -> anyhow::Result<ExitCode> {
-    let sum = |of: fn(&Estimate) -> u64| estimates.iter().map(of).sum::<u64>();
-    let cost: Option<f64> = price.and(estimates.iter().map(|one| one.cost).sum());
-    let offline = args.options.model == Rules::NAME;
-    if args.json {
-        super::print_json(&serde_json::json!({
-            "run": folder,
-            "judgements": sum(|one| one.judgements),
-            "pictures": sum(|one| one.pictures),
-            "calls": if offline { 0 } else { sum(|one| one.calls) },
-            "prompt_tokens": if offline { 0 } else { sum(|one| one.prompt_tokens) },
-            "completion_tokens": if offline { 0 } else { sum(|one| one.completion_tokens) },
-            "cost": cost,
-            "parts": estimates,
-            "assumptions": run::ASSUMPTIONS,
-        }))?;
-        return Ok(ExitCode::SUCCESS);
-    }
-    let mut out = anstream::stdout();
-    for one in estimates {
-        let Estimate { mode, criterion, judgements, pictures, calls, .. } = one;
-        write!(out, "{mode}, {criterion}: {judgements} judgements, about {pictures} pictures")?;
-        if !offline {
-            write!(
-                out,
-                ", {calls} calls, {} + {} tokens",
-                one.prompt_tokens, one.completion_tokens
-            )?;
-        }
-        writeln!(out, "{}", if one.measured { " (measured in this run)" } else { "" })?;
-    }
-    let total = sum(|one| one.judgements);
-    if offline {
-        writeln!(out, "in all {total} judgements by the offline judge: no calls, no cost")?;
-    } else {
-        writeln!(
-            out,
-            "in all {total} judgements, {} calls, {} + {} tokens, {}",
-            sum(|one| one.calls),
-            sum(|one| one.prompt_tokens),
-            sum(|one| one.completion_tokens),
-            cost_text(cost)
-        )?;
-        writeln!(out, "{}", run::ASSUMPTIONS)?;
-    }
-    writeln!(out, "nobody was asked; the run would be {}", folder.display())?;
-    Ok(ExitCode::SUCCESS)
 }

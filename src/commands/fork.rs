@@ -11,7 +11,7 @@ use crate::cli::{ForkOptions, ReplayArgs};
 use crate::config;
 use crate::equipment::RecordedEquipment;
 use crate::judge::{Judge, JudgeSettings};
-use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Recorded, Rules};
+use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Rules};
 use crate::prompt::Pack;
 use crate::replay::Fork;
 use crate::trace::{self, Bundle, Event, ModelRecord, RunFolder};
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
         bail!("a fork is made from one trace, and {} were named; give one bundle", bundles.len());
     };
     let parent = Bundle::read(folder)?;
-    let Fork { case, pack, mut settings, replies, looks } = Fork::before(&parent, from_turn)
+    let Fork { case, pack, mut settings, recalled } = Fork::before(&parent, from_turn)
         .map_err(anyhow::Error::msg)
         .with_context(|| format!("cannot fork {}", folder.display()))?;
     let (model, record) = model(&args.fork, &parent.manifest.model, &mut settings)?;
@@ -51,10 +51,8 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
         Some(folder) => Pack::load(folder)?.into(),
         None => pack,
     };
-    let judge =
-        Judge::new(Recorded::new(replies, model), record, pack, toolbox.keeping(looks), settings);
-    let prepared = judge.prepare(&case, &parent.manifest.criterion)?;
-    let prepared = prepared.forked_from(parent.digest.clone());
+    let judge = Judge::new(model, record, pack, toolbox, settings);
+    let prepared = judge.prepare(&case, &parent.manifest.criterion)?.recalling(recalled);
     let run = RunFolder::new(run_folder(args.fork.trace.as_deref(), "fork")?);
     let parts = prepared.part_names().map(str::to_owned).collect();
     let transcript = Transcript::new(prepared.criterion().form(), parts, run.blobs());

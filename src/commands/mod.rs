@@ -6,6 +6,7 @@ mod dataset;
 mod demo;
 mod eval;
 mod experiment;
+mod forecast;
 mod fork;
 mod grid;
 mod judge;
@@ -20,7 +21,6 @@ mod summary;
 mod tool;
 mod trace;
 mod view;
-mod watch;
 
 use std::io::{self, Write as _};
 use std::path::Path;

@@ -20,7 +20,7 @@ use crate::files;
 use crate::hash::Hash;
 use crate::probe::{self, Answer, Assessment, Probe, ProbeCase};
 use crate::prompt::{DEFAULT, Pack, workshop};
-use crate::trace;
+use crate::trace::{self, OutcomeName};
 
 pub(super) fn run(args: &ProbeArgs) -> anyhow::Result<ExitCode> {
     let pack_files = match &args.options.prompts {
@@ -42,9 +42,7 @@ pub(super) fn run(args: &ProbeArgs) -> anyhow::Result<ExitCode> {
     let mut answers = judge(args, &folder.join("probes"), &straight, None)?;
     if let Some(turned_pack) = workshop::with_pictures_reversed(pack_files) {
         let place = folder.join("turned-prompts");
-        if !place.exists() {
-            super::prompts::write_pack(&place, &turned_pack)?;
-        }
+        super::prompts::write_pack(&place, &turned_pack)?;
         answers.extend(judge(args, &folder.join("turned"), &turned, Some(&place))?);
     }
     let assessed = probe::assess(&answers, &pack, args.floor);
@@ -102,7 +100,7 @@ fn judge(
     prompts: Option<&Path>,
 ) -> anyhow::Result<Vec<Answer>> {
     let cases = write(&folder.join("cases"), probes)?;
-    let mut eval = EvalArgs::with(&cases, &[])?;
+    let mut eval = EvalArgs::with(Some(&cases), None, &[])?;
     eval.run = Some(folder.join("run"));
     eval.criterion = args.criterion.clone();
     eval.mode = vec![args.mode];
@@ -113,8 +111,16 @@ fn judge(
     // Probes without boxes or a reference are fewer, not wrong.
     eval.allow_partial = true;
     eval.quiet = true;
-    super::eval::run(&eval)?;
+    let summary = super::eval::judge(&eval)?;
     let lines = trace::read_results(&folder.join("run"))?;
+    if let Some(why) = summary.stopped() {
+        bail!("the judge was not asked everything, because {why}; the same command goes on");
+    }
+    let answered = [Some(OutcomeName::Verdict), Some(OutcomeName::Abstained)];
+    if !lines.iter().any(|line| answered.contains(&line.outcome())) {
+        let why = lines.iter().find_map(|line| line.reason.as_deref());
+        bail!("the judge could not be asked: {}", why.unwrap_or("there is nothing to judge"));
+    }
     let by_id: BTreeMap<&str, &ProbeCase> =
         probes.iter().map(|made| (made.case.id.as_str(), made)).collect();
     Ok(lines

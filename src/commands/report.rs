@@ -65,7 +65,7 @@ fn read(path: &Path, out: Option<&Path>) -> anyhow::Result<Run> {
 
 /// How `folder` is reached from where the page will lie; `None` where there is no way that a link
 /// could say.
-fn link(folder: &Path, out: Option<&Path>) -> anyhow::Result<Option<String>> {
+pub(super) fn link(folder: &Path, out: Option<&Path>) -> anyhow::Result<Option<String>> {
     let real = |path: &Path| {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         path.canonicalize().with_context(|| format!("cannot find {}", path.display()))

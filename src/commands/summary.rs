@@ -93,6 +93,11 @@ impl Summary {
         }
     }
 
+    /// Why it has stopped before the end, if so.
+    pub(super) fn stopped(&self) -> Option<&str> {
+        self.stopped.as_deref()
+    }
+
     pub(super) fn show(&self, quiet: bool, json: bool) -> anyhow::Result<()> {
         if json {
             print_line(self);
@@ -109,12 +114,16 @@ impl Summary {
         Ok(())
     }
 
-    fn words(&self) -> String {
+    /// How many have which outcome.
+    pub(super) fn counted(&self) -> String {
         let counts: Vec<String> =
             self.outcomes.iter().map(|(outcome, count)| format!("{count} {outcome}")).collect();
         let counts = if counts.is_empty() { "none".to_owned() } else { counts.join(", ") };
-        let mut text =
-            format!("{} of {} judgements have an outcome: {counts}\n", self.done, self.planned);
+        format!("{} of {} judgements have an outcome: {counts}", self.done, self.planned)
+    }
+
+    fn words(&self) -> String {
+        let mut text = self.counted() + "\n";
         if self.unusable_records > 0 {
             text.push_str(&format!(
                 "{} records of the data set make no case and are in none of these numbers\n",

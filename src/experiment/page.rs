@@ -1,12 +1,13 @@
 //! An experiment as one self-contained page.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use super::analysis::{Analysis, CellScore, Comparison};
-use crate::stats::Finding;
+use super::analysis::{Analysis, CellScore, Comparison, Flip};
+use crate::report::{encoded, trace_link};
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -21,6 +22,8 @@ struct Page<'a> {
 #[derive(Serialize)]
 struct ShownScore<'a> {
     cell: &'a str,
+    /// The folder of its run.
+    link: Option<String>,
     criterion: &'a str,
     agreement: String,
     off_by: String,
@@ -33,18 +36,32 @@ struct ShownScore<'a> {
 #[derive(Serialize)]
 struct ShownComparison<'a> {
     id: String,
-    finding: &'static str,
+    finding: String,
     difference: String,
     p: String,
     types: Vec<String>,
+    flips: Vec<ShownFlip<'a>>,
     of: &'a Comparison,
 }
 
-/// The page; `known` says whether anybody said what is right.
+#[derive(Serialize)]
+struct ShownFlip<'a> {
+    of: &'a Flip,
+    /// The traces.
+    before: Option<String>,
+    after: Option<String>,
+}
+
+/// The ways to the cells' runs, by name.
+type Links = BTreeMap<String, String>;
+
+/// The page; `known` says whether anybody said what is right, and `links` where the cells' runs are,
+/// seen from the page.
 pub(crate) fn render(
     name: &str,
     analysis: &Analysis,
     known: bool,
+    links: &Links,
 ) -> Result<String, minijinja::Error> {
     let mut templates = minijinja::Environment::new();
     templates.add_template("experiment.html", include_str!("experiment.html"))?;
@@ -52,9 +69,14 @@ pub(crate) fn render(
         name,
         baseline: &analysis.baseline,
         known,
-        scores: analysis.scores.iter().map(shown).collect(),
+        scores: analysis.scores.iter().map(|score| shown(score, links)).collect(),
         plot: plot(&analysis.scores),
-        comparisons: analysis.comparisons.iter().enumerate().map(shown_comparison).collect(),
+        comparisons: analysis
+            .comparisons
+            .iter()
+            .enumerate()
+            .map(|(number, of)| shown_comparison(number, of, &analysis.baseline, links))
+            .collect(),
     };
     templates.get_template("experiment.html")?.render(minijinja::context! { page => Serde(&page) })
 }
@@ -63,9 +85,10 @@ fn number(value: Option<f64>, digits: usize) -> String {
     value.map_or("–".to_owned(), |value| format!("{value:.digits$}"))
 }
 
-fn shown(score: &CellScore) -> ShownScore<'_> {
+fn shown<'a>(score: &'a CellScore, links: &Links) -> ShownScore<'a> {
     ShownScore {
         cell: &score.cell,
+        link: links.get(&score.cell).map(|way| format!("{}/", encoded(way))),
         criterion: &score.criterion,
         agreement: score.agreement.to_string(),
         off_by: number(score.off_by, 2),
@@ -76,7 +99,19 @@ fn shown(score: &CellScore) -> ShownScore<'_> {
     }
 }
 
-fn shown_comparison((number, of): (usize, &Comparison)) -> ShownComparison<'_> {
+fn shown_comparison<'a>(
+    number: usize,
+    of: &'a Comparison,
+    baseline: &str,
+    links: &Links,
+) -> ShownComparison<'a> {
+    let trace =
+        |cell: &str, trace: &Option<String>| trace_link(links.get(cell)?, trace.as_deref()?);
+    let flip = |flip: &'a Flip| ShownFlip {
+        of: flip,
+        before: trace(baseline, &flip.before_trace),
+        after: trace(&of.cell, &flip.after_trace),
+    };
     let types = |list: &[super::analysis::TypeDifference], word: &str| -> Vec<String> {
         let line = |one: &super::analysis::TypeDifference| {
             let kind = if one.kind.is_empty() { "edits without a type" } else { &one.kind };
@@ -86,14 +121,11 @@ fn shown_comparison((number, of): (usize, &Comparison)) -> ShownComparison<'_> {
     };
     ShownComparison {
         id: format!("c{number}"),
-        finding: match of.finding {
-            Finding::Better => "better",
-            Finding::Worse => "worse",
-            Finding::NoEvidence => "no evidence either way",
-        },
+        finding: of.finding.to_string(),
         difference: of.difference.to_string(),
         p: of.corrected_p.map_or("–".to_owned(), |p| format!("{p:.3}")),
         types: [types(&of.worse_on, "worse"), types(&of.better_on, "better")].concat(),
+        flips: of.flips.iter().map(flip).collect(),
         of,
     }
 }

@@ -20,7 +20,12 @@ pub struct Plan {
     /// What it is called.
     pub name: String,
     /// The data set, relative to the plan.
-    pub cases: PathBuf,
+    #[serde(default)]
+    pub cases: Option<PathBuf>,
+    /// A run whose observations every cell judges again: no tool runs, and only the wording (or the
+    /// model) differs. Without `cases`, what it judged is judged again.
+    #[serde(default)]
+    pub from_traces: Option<PathBuf>,
     /// The editors' pictures, where the data set does not name them.
     #[serde(default)]
     pub edits: Option<PathBuf>,
@@ -229,12 +234,18 @@ pub struct Cell {
 
 impl Plan {
     /// Reads a plan and makes its paths relative to where the program runs.
-    pub fn load(path: &Path) -> Result<Self, PlanError> {
+    ///
+    /// `from_traces` takes the place of what the plan says of it.
+    pub fn load(path: &Path, from_traces: Option<&Path>) -> Result<Self, PlanError> {
         let wrong = |reason: String| PlanError { path: path.display().to_string(), reason };
         let text = files::read_small_text(path).map_err(wrong)?;
         let mut plan: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
         let folder = path.parent().unwrap_or(Path::new(""));
-        plan.cases = folder.join(&plan.cases);
+        plan.cases = plan.cases.map(|cases| folder.join(cases));
+        plan.from_traces = match from_traces {
+            Some(run) => Some(run.to_owned()),
+            None => plan.from_traces.map(|run| folder.join(run)),
+        };
         plan.edits = plan.edits.map(|edits| folder.join(edits));
         plan.labels = plan.labels.map(|labels| folder.join(labels));
         for entry in &mut plan.prompts {
@@ -259,11 +270,40 @@ impl Plan {
     }
 
     fn check(&self) -> Result<(), String> {
-        if self.repeats == 0 {
-            return Err("repeats must be 1 or more".to_owned());
+        if !(1..=1000).contains(&self.repeats) {
+            return Err("repeats must be from 1 to 1000".to_owned());
+        }
+        for tools in &self.tools {
+            if tools.max_turns.is_some_and(|turns| !(1..=100).contains(&turns)) {
+                return Err(format!(
+                    "max_turns of the tools {:?} must be from 1 to 100",
+                    tools.name
+                ));
+            }
+            if tools.max_tool_calls.is_some_and(|calls| calls > 1000) {
+                return Err(format!(
+                    "max_tool_calls of the tools {:?} must be 1000 at most",
+                    tools.name
+                ));
+            }
         }
         if self.sample.as_ref().is_some_and(|sample| sample.edits == 0) {
             return Err("sample.edits must be 1 or more".to_owned());
+        }
+        if self.cases.is_none() && self.from_traces.is_none() {
+            return Err(
+                "it names nothing to judge; add cases = \"…\" or from_traces = \"…\"".to_owned()
+            );
+        }
+        if self.from_traces.is_some() && self.tools != default_tools() {
+            return Err(
+                "with from_traces the tools are those of the traces; leave out tools".to_owned()
+            );
+        }
+        let count = [self.prompts.len(), self.models.len(), self.modes.len(), self.tools.len()];
+        let count = count.iter().fold(1usize, |product, n| product.saturating_mul(*n));
+        if count > MOST_CELLS {
+            return Err(format!("it has {count} cells, more than {MOST_CELLS}; try fewer at once"));
         }
         let names = |what: &str, names: Vec<&str>| {
             if names.is_empty() {
@@ -284,11 +324,6 @@ impl Plan {
         names("models", self.models.iter().map(|entry| entry.name.as_str()).collect())?;
         names("tools", self.tools.iter().map(|entry| entry.name.as_str()).collect())?;
         names("modes", self.modes.iter().map(|mode| mode_name(*mode)).collect())?;
-        let count = [self.prompts.len(), self.models.len(), self.modes.len(), self.tools.len()];
-        let count = count.iter().fold(1usize, |product, n| product.saturating_mul(*n));
-        if count > MOST_CELLS {
-            return Err(format!("it has {count} cells, more than {MOST_CELLS}; try fewer at once"));
-        }
         self.baseline_cell().map(|_| ())
     }
 
@@ -304,14 +339,10 @@ impl Plan {
                 }
             }
         }
-        // Names that are alike but for signs and case give the same folder.
-        let folders: Vec<String> = cells.iter().map(|cell| files::slug(&cell.name)).collect();
-        for (at, cell) in cells.iter_mut().enumerate() {
-            cell.folder = match folders[..at].iter().filter(|other| **other == folders[at]).count()
-            {
-                0 => folders[at].clone(),
-                before => format!("{}-{}", folders[at], before + 1),
-            };
+        let names: Vec<&str> = cells.iter().map(|cell| cell.name.as_str()).collect();
+        let folders = files::slugs(&names);
+        for (cell, folder) in cells.iter_mut().zip(folders) {
+            cell.folder = folder;
         }
         cells
     }
@@ -388,7 +419,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("plan.toml");
         std::fs::write(&path, text).unwrap();
-        Plan::load(&path).map_err(|error| error.to_string())
+        Plan::load(&path, None).map_err(|error| error.to_string())
     }
 
     const SMALL: &str = r#"
@@ -419,7 +450,7 @@ mod tests {
         assert_eq!(plan.baseline_cell(), Ok(0));
         let plan = load(&format!("baseline = {{ prompts = \"stricter\" }}\n{SMALL}")).unwrap();
         assert_eq!(plan.baseline_cell(), Ok(2));
-        assert!(plan.cases.is_absolute(), "relative to the plan");
+        assert!(plan.cases.is_some_and(|cases| cases.is_absolute()), "relative to the plan");
     }
 
     #[test]
@@ -436,6 +467,11 @@ mod tests {
         let head = "name = \"x\"\ncases = \"c\"\n";
         for (text, word) in [
             ("", "name"),
+            ("name = \"x\"", "nothing to judge"),
+            (
+                "name = \"x\"\nfrom_traces = \"r\"\n[[tools]]\nname = \"t\"\nwithout = [\"zoom_in\"]",
+                "leave out tools",
+            ),
             ("name = \"x\"\ncases = \"c\"\nrepeats = 0", "repeats"),
             ("name = \"x\"\ncases = \"c\"\nmodels = []", "models is empty"),
             ("name = \"x\"\ncases = \"c\"\nrepeat = 2", "unknown field"),

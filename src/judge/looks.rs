@@ -106,6 +106,17 @@ impl Looks {
         taken
     }
 
+    /// The pictures of something that was seen before, as the trace keeps and the model gets them.
+    pub(super) async fn prepare(
+        &self,
+        output: ToolOutput,
+        preparation: Preparation,
+    ) -> Result<Arc<Look>, NoLook> {
+        let _core = self.core().await;
+        let look = tokio::task::spawn_blocking(move || Look::of(output, preparation)).await;
+        look.map(Arc::new).map_err(|_| NoLook::Crashed)
+    }
+
     /// Waits for a core, for anything that keeps one busy; it is given back with what is returned.
     pub async fn core(&self) -> Option<SemaphorePermit<'_>> {
         // Never closed, so that it is never without.

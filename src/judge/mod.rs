@@ -1,6 +1,7 @@
 //! The judge: drives a deliberation with a model and tools, and records all of it.
 
 mod looks;
+mod recalled;
 mod record;
 pub(crate) mod session;
 mod shared;
@@ -14,6 +15,8 @@ use serde_json::json;
 use tracing::Instrument as _;
 
 pub use self::looks::Looks;
+pub(crate) use self::recalled::ONLY_RECORDED;
+pub use self::recalled::{Recalled, RecalledLook, RecalledPart};
 use self::session::Session;
 pub use self::shared::{Allowance, Shared, Spent};
 use crate::case::EditCase;
@@ -127,7 +130,7 @@ impl<M> Judge<M> {
         let briefs = protocol::briefs(case, plan.shown, self.settings.targets)?;
         let open = |brief| self.open(&plan, brief, case);
         let opened = briefs.iter().map(open).collect::<Result<_, _>>()?;
-        Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0, parent: None })
+        Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0, recalled: None })
     }
 
     /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
@@ -239,7 +242,7 @@ pub struct Prepared<'a, M> {
     briefs: Vec<Brief>,
     opened: Vec<Opened>,
     repeat: u32,
-    parent: Option<Hash>,
+    recalled: Option<Recalled>,
 }
 
 impl<'a, M> Prepared<'a, M> {
@@ -273,9 +276,9 @@ impl<'a, M> Prepared<'a, M> {
         (self.plan, self.opened)
     }
 
-    /// The judgement as one that goes on from another trace.
-    pub(crate) fn forked_from(self, parent: Hash) -> Self {
-        Self { parent: Some(parent), ..self }
+    /// The judgement as one that begins with turns of another trace.
+    pub fn recalling(self, recalled: Recalled) -> Self {
+        Self { recalled: Some(recalled), ..self }
     }
 
     /// What its trace begins with.
@@ -283,7 +286,8 @@ impl<'a, M> Prepared<'a, M> {
         let parts = record::parts(&self.briefs);
         let case = record::of_case(self.case);
         let manifest = self.judge.manifest(case, &self.plan, parts, self.repeat);
-        Manifest { parent: self.parent.clone(), ..manifest }
+        let parent = self.recalled.as_ref().map(|recalled| recalled.parent.clone());
+        Manifest { parent, ..manifest }
     }
 
     /// Judges, as [`Judge::judge`] does.
@@ -330,15 +334,17 @@ impl<'a, M> Prepared<'a, M> {
         M: ChatModel,
     {
         let manifest = self.manifest();
-        let Self { judge, case, plan, opened, repeat, .. } = self;
+        let Self { judge, case, plan, opened, repeat, recalled, .. } = self;
+        let mut recalled = recalled.map(|recalled| recalled.parts).unwrap_or_default();
+        recalled.resize_with(opened.len(), RecalledPart::default);
         let sent = opened.iter().flat_map(|(.., pictures)| pictures);
         let blobs = judge.inputs(case, sent);
         let writer = record::start(run, blobs, &manifest).await?;
         let session = Session { judge, writer, watch, plan: &plan, repeat };
 
         let mut outcomes = Vec::new();
-        for (part, opened) in opened.into_iter().enumerate() {
-            outcomes.push(session.deliberate(part, opened).await?);
+        for (part, (opened, recalled)) in opened.into_iter().zip(recalled).enumerate() {
+            outcomes.push(session.deliberate(part, opened, recalled).await?);
         }
         record::finish(session.writer, &manifest, overall(outcomes), watch).await
     }

@@ -9,9 +9,9 @@ use serde_json::Value;
 use tracing::Instrument as _;
 
 use super::looks::{Look, MadePicture, NoLook, Sight};
-use super::{Judge, JudgeError, Opened, Plan, record};
+use super::{Judge, JudgeError, Opened, Plan, RecalledPart, record};
 use crate::deliberation::{Answer, Deliberation, Ending, Step};
-use crate::message::{Observation, Request, ToolCall};
+use crate::message::{Observation, Reply, Request, ToolCall};
 use crate::model::{ChatModel, FailedAttempt};
 use crate::prompt::Criterion;
 use crate::trace::{
@@ -29,6 +29,16 @@ pub(super) struct Session<'a, M> {
     pub(super) repeat: u32,
 }
 
+/// What a part looks at and with.
+struct Eyes {
+    scene: Scene,
+    sight: Option<Sight>,
+    /// How many pictures the model has got.
+    sent: u32,
+    /// What was said and seen before.
+    recalled: RecalledPart,
+}
+
 impl<M: ChatModel> Session<'_, M> {
     pub(super) fn record(&self, what: What) -> io::Result<()> {
         self.writer.record(what, self.watch)
@@ -37,10 +47,10 @@ impl<M: ChatModel> Session<'_, M> {
     pub(super) async fn deliberate(
         &self,
         part: usize,
-        (mut deliberation, mut scene, pictures): Opened,
+        (mut deliberation, scene, pictures): Opened,
+        recalled: RecalledPart,
     ) -> Result<Outcome, JudgeError> {
-        let mut sight = None;
-        let mut sent = pictures.len() as u32;
+        let mut eyes = Eyes { scene, recalled, sight: None, sent: pictures.len() as u32 };
         let mut recorded = 0;
         let ending = loop {
             match deliberation.next_step() {
@@ -49,7 +59,9 @@ impl<M: ChatModel> Session<'_, M> {
                     let asked = asked(part, turn, &request, recorded);
                     recorded = request.messages.len();
                     let span = tracing::info_span!("model_call", part, turn);
-                    self.ask(asked, &request, &mut deliberation).instrument(span).await?;
+                    let known = eyes.recalled.replies.pop_front();
+                    let asking = self.ask(asked, &request, known, &mut deliberation);
+                    asking.instrument(span).await?;
                 }
                 Step::UseTools { calls, refused } => {
                     let turn = deliberation.turn();
@@ -57,8 +69,7 @@ impl<M: ChatModel> Session<'_, M> {
                     let mut broken = None;
                     for call in calls {
                         let span = tracing::info_span!("tool_call", tool = call.name, part, turn);
-                        let looking =
-                            self.use_tool(part, turn, call, &mut scene, &mut sight, &mut sent);
+                        let looking = self.use_tool(part, turn, call, &mut eyes);
                         match looking.instrument(span).await? {
                             Ok(observation) => observations.push(observation),
                             Err(reason) => {
@@ -91,14 +102,14 @@ impl<M: ChatModel> Session<'_, M> {
         &self,
         asked: Asked,
         request: &Request,
+        known: Option<Reply>,
         deliberation: &mut Deliberation,
     ) -> Result<(), JudgeError> {
         let (part, turn) = (asked.part, asked.turn);
         let shared = &self.judge.shared;
         let kept = shared.replies.as_ref().zip(self.judge.model.fingerprint(request));
-        if let Some((replies, key)) = &kept
-            && let Some(reply) = replies.get(key, self.repeat)
-        {
+        let get = || kept.as_ref().and_then(|(replies, key)| replies.get(key, self.repeat));
+        if let Some(reply) = known.or_else(get) {
             deliberation.replied(&reply);
             tracing::info!("the reply was kept from before");
             self.record(What::Asked(asked))?;
@@ -167,23 +178,28 @@ impl<M: ChatModel> Session<'_, M> {
         part: usize,
         turn: u32,
         call: ToolCall,
-        scene: &mut Scene,
-        sight: &mut Option<Sight>,
-        sent: &mut u32,
+        eyes: &mut Eyes,
     ) -> Result<Result<Observation, String>, JudgeError> {
         let started = Instant::now();
-        let sight = match sight {
-            Some(sight) => {
-                sight.update(scene);
-                sight
-            }
-            None => sight.insert(Sight::of(scene)),
-        };
         let (toolbox, preparation) = (&self.plan.toolbox, self.judge.settings.preparation);
         let looks = &self.judge.shared.looks;
-        let looked = looks.look(toolbox, &call, scene, sight, preparation).await;
+        let looked = match eyes.recalled.look(&call) {
+            Some(Ok(output)) => looks.prepare(output, preparation).await.map(Ok),
+            Some(Err(refusal)) => Ok(Err(refusal)),
+            None => {
+                let Eyes { scene, sight, .. } = eyes;
+                let sight = match sight {
+                    Some(sight) => {
+                        sight.update(scene);
+                        sight
+                    }
+                    None => sight.insert(Sight::of(scene)),
+                };
+                looks.look(toolbox, &call, scene, sight, preparation).await
+            }
+        };
         let (observation, answer) = match looked {
-            Ok(Ok(look)) => self.show(call, look, scene, sent).await?,
+            Ok(Ok(look)) => self.show(call, look, eyes).await?,
             Ok(Err(text)) => {
                 let answer = ToolAnswer::Refused { text: text.clone() };
                 (Observation { call, text, data: Value::Null, pictures: Vec::new() }, answer)
@@ -207,8 +223,7 @@ impl<M: ChatModel> Session<'_, M> {
         &self,
         call: ToolCall,
         look: Arc<Look>,
-        scene: &mut Scene,
-        sent: &mut u32,
+        Eyes { scene, sent, .. }: &mut Eyes,
     ) -> Result<(Observation, ToolAnswer), JudgeError> {
         let most = self.judge.settings.max_images;
         let room = most.map_or(usize::MAX, |most| most.saturating_sub(*sent) as usize);

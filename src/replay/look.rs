@@ -11,6 +11,7 @@ use super::compare::{MOST_PIXEL_DIFFERENCE, differences, pixels, same_but_for_nu
 use super::rebuild;
 use super::walk::{Place, Walk};
 use crate::hash::Hash;
+use crate::judge::ONLY_RECORDED;
 use crate::message::{Observation, SentPicture, ToolCall};
 use crate::sending::Preparation;
 use crate::trace::{Seen, StoredPicture, ToolAnswer};
@@ -95,7 +96,10 @@ impl Walk<'_> {
         recorded: &ToolAnswer,
         live: Option<&mut Live>,
     ) -> Observation {
-        if let Some(live) = live {
+        // Where only recorded looks counted, no tool was asked for this one.
+        let unasked = self.bundle.manifest.parent.is_some()
+            && matches!(recorded, ToolAnswer::Refused { text } if text == ONLY_RECORDED);
+        if let Some(live) = live.filter(|_| !unasked) {
             let same = match live.look(&call) {
                 Ok(today) => {
                     self.looks += 1;

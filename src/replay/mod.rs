@@ -19,7 +19,7 @@ use std::path::Path;
 use deeplook_tools::Toolbox;
 
 use self::evidence::Evidence;
-pub use self::fork::Fork;
+pub use self::fork::{Fork, Recaller};
 use self::rebuild::Packs;
 pub use self::report::{Divergence, PixelDifference, Replayed};
 use self::results::Results;

@@ -187,13 +187,17 @@ fn write_links(html: &mut String, run: &Run, lines: &[usize]) {
 
 /// Where the trace of a line is. What a line says is not trusted: it stays below the run's folder.
 fn link(run: &Run, line: &ResultLine) -> Option<String> {
-    let (folder, trace) = (run.link.as_deref()?, line.trace.as_deref()?);
+    trace_link(run.link.as_deref()?, line.trace.as_deref()?)
+}
+
+/// Where a trace is, from the way to its run.
+pub(crate) fn trace_link(folder: &str, trace: &str) -> Option<String> {
     let inside = trace.split('/').all(|name| !matches!(name, "" | "." | ".."));
     inside.then(|| format!("{}/", encoded(&format!("{folder}/{trace}"))))
 }
 
 /// A path as it can stand in a link.
-fn encoded(path: &str) -> String {
+pub(crate) fn encoded(path: &str) -> String {
     let mut out = String::with_capacity(path.len());
     for byte in path.bytes() {
         match byte {

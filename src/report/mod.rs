@@ -18,6 +18,7 @@ mod scores;
 mod tables;
 
 pub use self::behaviour::{Amount, Behaviour, Share, ToolUse};
+pub(crate) use self::html::{encoded, trace_link};
 pub use self::judged::{GroupKey, LabelName, Standing};
 pub(crate) use self::judged::{NO_TYPE, groups};
 pub use self::model::{

@@ -45,16 +45,19 @@ pub(crate) struct Estimate {
 
 /// In one sentence, what the estimates rest on.
 pub(crate) const ASSUMPTIONS: &str = "estimated from the first requests of up to three cases: 4 letters a token, 750 \
-     pixels a token, and with tools 3 turns that bring 4 pictures each; where the run has judgements already, from \
+     pixels a token, and with tools 3 turns that bring 4 pictures each (from recorded traces, \
+     only the last is asked); where the run has judgements already, from \
      those; attempts that fail are not in it, and prices that servers give for repeated beginnings neither";
 
-/// Estimates what `jobs` will need, by mode and criterion.
+/// Estimates what `jobs` will need, by mode and criterion; where looks are recorded, only the last
+/// turn is asked.
 pub(crate) fn estimate(
     judges: &BTreeMap<Mode, Judge<AnyModel>>,
     cases: &[Case],
     jobs: &[Job],
     ledger: &Ledger,
     price: Option<&Price>,
+    only_answers: bool,
 ) -> Vec<Estimate> {
     let mut kinds: BTreeMap<(Mode, &str), Vec<&Job>> = BTreeMap::new();
     for job in jobs {
@@ -64,8 +67,10 @@ pub(crate) fn estimate(
         let judgements = jobs.len() as u64;
         let like_it = |line: &&ResultLine| line.mode == Some(mode) && line.criterion == criterion;
         let measured: Vec<&ResultLine> = ledger.lines().values().filter(like_it).collect();
-        let per = judges.get(&mode).map(|judge| sampled(judge, cases, &jobs)).unwrap_or_default();
-        let (per, measured) = match mean_of(&measured) {
+        let per = judges.get(&mode);
+        let per = per.map(|judge| sampled(judge, cases, &jobs, only_answers)).unwrap_or_default();
+        // The tokens of recorded turns are in the lines too.
+        let (per, measured) = match mean_of(&measured).filter(|_| !only_answers) {
             Some(mean) => (Need { pictures: per.pictures, ..mean }, true),
             None => (per, false),
         };
@@ -121,7 +126,7 @@ fn mean_of(lines: &[&ResultLine]) -> Option<Need> {
 }
 
 /// The mean of a few judgements that are only prepared.
-fn sampled(judge: &Judge<AnyModel>, cases: &[Case], jobs: &[&Job]) -> Need {
+fn sampled(judge: &Judge<AnyModel>, cases: &[Case], jobs: &[&Job], only_answers: bool) -> Need {
     let mut needs = Vec::new();
     for job in jobs.iter().step_by((jobs.len() / SAMPLE).max(1)).take(SAMPLE) {
         let loaded = cases.get(job.case).and_then(|case| case.load(&job.key.editor).ok());
@@ -130,7 +135,8 @@ fn sampled(judge: &Judge<AnyModel>, cases: &[Case], jobs: &[&Job]) -> Need {
         let Ok(prepared) = judge.prepare(&case, &job.key.criterion) else { continue };
         let requests: Vec<Request> =
             prepared.first_requests().map(|(_, request)| request).collect();
-        needs.push(requests.iter().map(need_of).fold(Need::default(), |sum, one| Need {
+        let need = |request: &Request| need_of(request, only_answers);
+        needs.push(requests.iter().map(need).fold(Need::default(), |sum, one| Need {
             pictures: sum.pictures + one.pictures,
             calls: sum.calls + one.calls,
             prompt: sum.prompt + one.prompt,
@@ -146,7 +152,7 @@ fn sampled(judge: &Judge<AnyModel>, cases: &[Case], jobs: &[&Job]) -> Need {
     }
 }
 
-fn need_of(request: &Request) -> Need {
+fn need_of(request: &Request, only_answer: bool) -> Need {
     let (mut text, mut pictures, mut tokens) = (String::new(), 0, 0);
     for message in &request.messages {
         match &**message {
@@ -174,12 +180,15 @@ fn need_of(request: &Request) -> Need {
     let first = estimated_tokens(&text) as u64 + tokens;
     let turns = if tools { TURNS_WITH_TOOLS } else { 1 };
     // Every turn sends the conversation so far again.
-    let looks = turns * (turns - 1) / 2;
-    let prompt = turns * first + looks * (TOKENS_PER_LOOK + TOKENS_PER_REPLY);
+    let (calls, looks) = match only_answer {
+        true => (1, turns - 1),
+        false => (turns, turns * (turns - 1) / 2),
+    };
+    let prompt = calls * first + looks * (TOKENS_PER_LOOK + TOKENS_PER_REPLY);
     Need {
         pictures: (pictures + (turns - 1) * PICTURES_PER_LOOK) as f64,
-        calls: turns as f64,
+        calls: calls as f64,
         prompt: prompt as f64,
-        completion: (turns * TOKENS_PER_REPLY) as f64,
+        completion: (calls * TOKENS_PER_REPLY) as f64,
     }
 }

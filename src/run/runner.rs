@@ -13,8 +13,10 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::cases::Cases;
 use super::job::{Job, JobKey};
 use super::ledger::Ledger;
+use super::recordings::Recordings;
+use crate::case::EditCase;
 use crate::dataset::Case;
-use crate::judge::{Judge, JudgeError, Shared};
+use crate::judge::{Judge, JudgeError, Prepared, Shared};
 use crate::model::{AnyModel, Gate};
 use crate::prompt::Mode;
 use crate::trace::{OutcomeName, ResultLine, RunFolder};
@@ -32,6 +34,8 @@ const MOST_AT_A_TIME: usize = 4;
 pub(crate) struct Runner {
     pub judges: BTreeMap<Mode, Judge<AnyModel>>,
     pub cases: Arc<Vec<Case>>,
+    /// Where only what was seen before counts.
+    pub recordings: Option<Recordings>,
     pub run: RunFolder,
     pub shared: Arc<Shared>,
     pub gate: Arc<Gate>,
@@ -254,9 +258,9 @@ impl Work {
             Ok(case) => {
                 let prepared = {
                     let _core = shared.looks.core().await;
-                    tokio::task::block_in_place(|| judge.prepare(&case, criterion))
+                    tokio::task::block_in_place(|| self.prepare(judge, &case, key))
                 };
-                match prepared {
+                match prepared? {
                     Ok(prepared) => {
                         return Ok(prepared
                             .repeated(*repeat)
@@ -264,8 +268,7 @@ impl Work {
                             .await?
                             .line);
                     }
-                    Err(JudgeError::Protocol(problem)) => problem.to_string(),
-                    Err(error) => return Err(error),
+                    Err(reason) => reason,
                 }
             }
         };
@@ -273,6 +276,23 @@ impl Work {
             return Err(JudgeError::Stopped(nothing));
         };
         Ok(judge.record_missing(record, criterion, *repeat, nothing, run).await?.line)
+    }
+
+    /// A judgement before its first question; the inner error says why there is nothing to judge.
+    fn prepare<'a>(
+        &self,
+        judge: &'a Judge<AnyModel>,
+        case: &'a EditCase,
+        key: &JobKey,
+    ) -> Result<Result<Prepared<'a, AnyModel>, String>, JudgeError> {
+        let prepared = match judge.prepare(case, &key.criterion) {
+            Ok(prepared) => prepared,
+            Err(JudgeError::Protocol(problem)) => return Ok(Err(problem.to_string())),
+            Err(error) => return Err(error),
+        };
+        let Some(recordings) = &self.runner.recordings else { return Ok(Ok(prepared)) };
+        let recalled = recordings.recall(key, &prepared.manifest());
+        Ok(recalled.map(|recalled| prepared.recalling(recalled)))
     }
 }
 

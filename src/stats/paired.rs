@@ -37,6 +37,16 @@ pub enum Finding {
     NoEvidence,
 }
 
+impl std::fmt::Display for Finding {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Better => "better",
+            Self::Worse => "worse",
+            Self::NoEvidence => "no evidence either way",
+        })
+    }
+}
+
 impl Paired {
     /// The level of the tests.
     pub const LEVEL: f64 = 0.05;

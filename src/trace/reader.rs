@@ -30,11 +30,7 @@ pub struct Bundle {
 impl Bundle {
     /// Reads the bundle in `folder`.
     pub fn read(folder: &Path) -> Result<Self, TraceError> {
-        let manifest_path = folder.join("manifest.json");
-        let text = read(&manifest_path, LARGEST_MANIFEST)?;
-        check_version(&manifest_path, &text)?;
-        let manifest = serde_json::from_slice(&text)
-            .map_err(|e| TraceError::Malformed { path: manifest_path, problem: e.to_string() })?;
+        let (manifest, text) = read_manifest(folder)?;
         let events_path = folder.join("events.jsonl");
         let lines = read(&events_path, LARGEST_EVENTS)?;
         let digest = digest_of(&text, &lines);
@@ -42,6 +38,11 @@ impl Bundle {
         let finished = matches!(events.last(), Some(Event { event: What::Finished(_), .. }));
         let complete = finished && !cut;
         Ok(Self { folder: folder.to_owned(), manifest, events, complete, flaws, digest })
+    }
+
+    /// Reads nothing but the manifest of the bundle in `folder`.
+    pub fn manifest_in(folder: &Path) -> Result<Manifest, TraceError> {
+        read_manifest(folder).map(|(manifest, _)| manifest)
     }
 
     /// Where its blobs are: its own, else those of the run that it is in.
@@ -61,6 +62,14 @@ impl Bundle {
 const LARGEST_MANIFEST: u64 = 16 << 20;
 /// More is no judgement: a turn has a few kilobytes.
 const LARGEST_EVENTS: u64 = 256 << 20;
+
+fn read_manifest(folder: &Path) -> Result<(Manifest, Vec<u8>), TraceError> {
+    let path = folder.join("manifest.json");
+    let text = read(&path, LARGEST_MANIFEST)?;
+    check_version(&path, &text)?;
+    let malformed = |e: serde_json::Error| TraceError::Malformed { path, problem: e.to_string() };
+    Ok((serde_json::from_slice(&text).map_err(malformed)?, text))
+}
 
 fn read(path: &Path, largest: u64) -> Result<Vec<u8>, TraceError> {
     let unreadable = |source| TraceError::Unreadable { path: path.to_owned(), source };

@@ -5,11 +5,14 @@
 mod agreement;
 mod command;
 mod dataset;
+mod experiment;
 mod faults;
 #[cfg(unix)]
 mod interrupted;
 mod judging;
 mod models;
+mod probe;
+mod recorded;
 mod replay;
 mod report;
 mod runs;

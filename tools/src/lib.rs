@@ -31,4 +31,4 @@ pub use enhancer::{Enhance, Enhancer};
 pub use picture::{Picture, PictureError};
 pub use scene::Scene;
 pub use tool::{Tool, ToolError, ToolOutput};
-pub use toolbox::{KeptLook, ToolSettings, ToolSpec, Toolbox};
+pub use toolbox::{ToolSettings, ToolSpec, Toolbox};

@@ -1,7 +1,7 @@
 //! The tools a judge may use, by name.
 
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -76,18 +76,6 @@ const MOST_SIDE: u32 = 8192;
 pub struct Toolbox {
     tools: Vec<Box<dyn AnyTool>>,
     unavailable: BTreeMap<String, String>,
-    kept: Mutex<VecDeque<KeptLook>>,
-}
-
-/// A look that was taken before: what was asked for, and what came of it.
-#[derive(Debug, Clone)]
-pub struct KeptLook {
-    /// The tool.
-    pub name: String,
-    /// Its arguments.
-    pub arguments: Value,
-    /// What it saw, or why it refused.
-    pub answer: Result<ToolOutput, ToolError>,
 }
 
 impl Toolbox {
@@ -137,18 +125,6 @@ impl Toolbox {
         Self { tools, ..self }
     }
 
-    /// The toolbox with looks that were taken before: each is given once, to the first call that asks
-    /// for it, instead of looking again.
-    pub fn keeping(self, looks: impl IntoIterator<Item = KeptLook>) -> Self {
-        Self { kept: Mutex::new(looks.into_iter().collect()), ..self }
-    }
-
-    fn kept(&self, name: &str, args: &Value) -> Option<KeptLook> {
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let index = kept.iter().position(|look| look.name == name && look.arguments == *args)?;
-        kept.remove(index)
-    }
-
     /// Whether the tool `name` is known from a record only, and cannot be used.
     pub fn is_only_on_record(&self, name: &str) -> bool {
         self.tools.iter().any(|tool| tool.name() == name && tool.is_only_on_record())
@@ -184,9 +160,6 @@ impl Toolbox {
     ///
     /// An unknown name and arguments that do not fit are refusals that say what exists.
     pub fn call(&self, name: &str, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError> {
-        if let Some(look) = self.kept(name, args) {
-            return look.answer;
-        }
         match self.tools.iter().find(|tool| tool.name() == name) {
             Some(tool) => tool.call(args, scene),
             None => {

@@ -31,7 +31,7 @@ struct Printed<'a> {
 }
 
 pub(super) fn run(args: &DataSetArgs, strict: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let mut set = open(args)?;
+    let mut set = open(&args.dataset, &args.reading)?;
     let bar = super::super::progress("decoding", set.cases.len())?;
     set.check_pictures(&|| bar.inc(1));
     bar.finish_and_clear();

@@ -4,9 +4,10 @@ mod check;
 mod stats;
 
 use std::io::Write as _;
+use std::path::Path;
 use std::process::ExitCode;
 
-use crate::cli::{DataSetArgs, DatasetCommand};
+use crate::cli::{DatasetCommand, ReadingOptions};
 use crate::dataset::{DataSet, DataSetError, EditorFiles, LoadOptions, Mapping, draw, on_terminal};
 
 pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
@@ -32,13 +33,13 @@ pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
 }
 
 /// Opens the data set that was named on the command line.
-pub(super) fn open(args: &DataSetArgs) -> Result<DataSet, DataSetError> {
+pub(super) fn open(path: &Path, how: &ReadingOptions) -> Result<DataSet, DataSetError> {
     let options = LoadOptions {
-        mapping: Mapping::parse(&args.map)?,
-        edits: args.edits.clone(),
-        match_by: args.match_by,
+        mapping: Mapping::parse(&how.map)?,
+        edits: how.edits.clone(),
+        match_by: how.match_by,
     };
-    DataSet::open(&args.dataset, &options)
+    DataSet::open(path, &options)
 }
 
 /// What there is, in a few lines: cases, and what was found of each editor.

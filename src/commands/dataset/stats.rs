@@ -19,7 +19,7 @@ pub(super) fn run(args: &DataSetArgs, out: Option<&Path>, json: bool) -> anyhow:
         Some("html") => chart::html,
         Some(_) => bail!("--out must end in .svg or .html, which says what to draw"),
     };
-    let set = open(args)?;
+    let set = open(&args.dataset, &args.reading)?;
     let stats = Stats::of(&set);
     let charts = stats.charts();
     if let Some(path) = out {

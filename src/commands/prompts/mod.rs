@@ -1,10 +1,12 @@
 //! `deeplook prompts`: what a model is told, for people who tune judges.
 
+mod diff;
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
+use anstyle::Style;
 use anyhow::{Context as _, bail};
 use deeplook_tools::{BoxConvention, Toolbox};
 use serde::Serialize;
@@ -15,16 +17,12 @@ use crate::dataset::draw;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::{Dialect, Message, Part};
 use crate::model::Rules;
-use crate::prompt::{
-    self, Change, Files, Finding, Line, Mode, Pack, PackDiff, PromptError, Turn, workshop,
-};
+use crate::prompt::{self, Files, Finding, Mode, Pack, PromptError, Turn, workshop};
 use crate::protocol::Targets;
 use crate::{config, equipment, files};
 
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
-const GONE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
-const NEW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
 
 pub(super) fn run(command: &PromptsCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -32,7 +30,7 @@ pub(super) fn run(command: &PromptsCommand) -> anyhow::Result<ExitCode> {
         PromptsCommand::Show(args) => show(args),
         PromptsCommand::New { name, from } => new(name, from),
         PromptsCommand::Lint { pack, json } => lint(pack.as_deref(), *json),
-        PromptsCommand::Diff { before, after, json } => diff(before, after, *json),
+        PromptsCommand::Diff { packs, runs, json } => diff::run(packs, runs, *json),
     }
 }
 
@@ -290,62 +288,4 @@ fn lint_one(name: &str) -> anyhow::Result<Linted> {
         }));
     }
     Ok(Linted { pack: name.to_owned(), findings, tokens })
-}
-
-fn diff(before: &str, after: &str, as_json: bool) -> anyhow::Result<ExitCode> {
-    let tools = Toolbox::standard().specs(BoxConvention::PIXELS);
-    let diff = prompt::diff(&Pack::find(before)?, &Pack::find(after)?, &tools)?;
-    if as_json {
-        super::print_json(&diff)?;
-    } else {
-        print_diff(&mut anstream::stdout().lock(), &diff)?;
-    }
-    Ok(ExitCode::SUCCESS)
-}
-
-fn print_diff(out: &mut impl Write, diff: &PackDiff) -> io::Result<()> {
-    if diff.is_empty() {
-        return writeln!(out, "no model would see a difference");
-    }
-    if !diff.rules.is_empty() {
-        heading(out, "rules")?;
-    }
-    for rule in &diff.rules {
-        match (&rule.before, &rule.after) {
-            (Some(before), None) => writeln!(out, "{GONE}- {}: {}{GONE:#}", rule.id, before.text)?,
-            (None, Some(after)) => writeln!(out, "{NEW}+ {}: {}{NEW:#}", rule.id, after.text)?,
-            (Some(before), Some(after)) => {
-                writeln!(out, "{BOLD}{}{BOLD:#}", rule.id)?;
-                print_lines(out, &prompt::diff_lines(&before.in_words(), &after.in_words()))?;
-            }
-            (None, None) => {}
-        }
-    }
-    for change in &diff.prompts {
-        writeln!(out)?;
-        heading(out, &format!("{}: {}", change.criterion, change.title))?;
-        print_lines(out, &change.lines)?;
-    }
-    Ok(())
-}
-
-fn print_lines(out: &mut impl Write, lines: &[Option<Line>]) -> io::Result<()> {
-    for line in lines {
-        let Some(Line { change, pieces }) = line else {
-            writeln!(out, "{DIM}…{DIM:#}")?;
-            continue;
-        };
-        let (sign, style) = match change {
-            Change::Same => (' ', Style::new()),
-            Change::Gone => ('-', GONE),
-            Change::New => ('+', NEW),
-        };
-        write!(out, "{style}{sign} {style:#}")?;
-        for (differs, text) in pieces {
-            let style = if *differs { style.bold().underline() } else { style };
-            write!(out, "{style}{text}{style:#}")?;
-        }
-        writeln!(out)?;
-    }
-    Ok(())
 }

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use anstyle::Style;
 
+use super::super::eval;
 use crate::cli::{EvalArgs, WatchArgs};
 use crate::dataset::{DataSet, LoadOptions};
+use crate::experiment::analysis::Truth;
 use crate::experiment::plan::{Sample, Trait};
-use crate::experiment::sample::{self, Choice};
+use crate::experiment::sample;
 use crate::hash::Hash;
 use crate::prompt::{Finding, lint, workshop};
 use crate::trace::{self, ResultLine};
@@ -21,22 +23,32 @@ const PAUSE: Duration = Duration::from_millis(400);
 
 pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
-    let edits = edits(args)?;
+    let truth = args.labels.as_deref().map_or(Ok(Truth::new()), super::truth)?;
+    let edits = edits(args, &truth)?;
     let mut before: Option<Labels> = None;
-    let mut seen: Option<Hash> = None;
+    let mut seen: Option<Result<Hash, String>> = None;
     let mut rounds = 0;
     loop {
-        let files = workshop::files_of(&args.pack.display().to_string())?;
-        let now = workshop::hash(&files);
+        // While a template is being saved, it may not be there for a moment.
+        let files = workshop::files_of(&args.pack.display().to_string());
+        let now = files.as_ref().map(workshop::hash).map_err(ToString::to_string);
         if seen.as_ref() == Some(&now) {
             std::thread::sleep(PAUSE);
             continue;
         }
-        seen = Some(now);
+        let first = seen.replace(now).is_none();
+        let files = match files {
+            Ok(files) => files,
+            Err(error) if first => return Err(error.into()),
+            Err(error) => {
+                writeln!(anstream::stderr(), "not judged: {error}")?;
+                continue;
+            }
+        };
         let findings = lint(&files);
         if findings.is_empty() {
             let labels = round(args, folder.path(), &edits, rounds)?;
-            show(&labels, before.as_ref(), rounds)?;
+            show(&labels, before.as_ref(), &truth, rounds)?;
             before = Some(labels);
         } else {
             complain(&findings)?;
@@ -53,23 +65,11 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
 type Labels = BTreeMap<(String, String, String), String>;
 
 /// A few edits of every type.
-fn edits(args: &WatchArgs) -> anyhow::Result<BTreeSet<(String, String)>> {
+fn edits(args: &WatchArgs, truth: &Truth) -> anyhow::Result<BTreeSet<(String, String)>> {
     let set = DataSet::open(&args.cases, &LoadOptions::default())?;
-    let choices: Vec<Choice> = set
-        .cases
-        .iter()
-        .flat_map(|case| {
-            case.edits.keys().map(|editor| Choice {
-                case: case.id.clone(),
-                editor: editor.clone(),
-                kind: case.kind.clone(),
-                label: None,
-                area: None,
-            })
-        })
-        .collect();
-    let sample =
-        Sample { edits: args.edits_at_most, seed: 0, balance: vec![Trait::Type, Trait::Editor] };
+    let choices = super::choices(&set.cases, truth);
+    let balance = vec![Trait::Type, Trait::Label, Trait::Editor];
+    let sample = Sample { edits: args.edits_at_most, seed: 0, balance };
     Ok(sample::choose(&choices, &sample).into_iter().collect())
 }
 
@@ -79,39 +79,54 @@ fn round(
     edits: &BTreeSet<(String, String)>,
     number: u32,
 ) -> anyhow::Result<Labels> {
-    let mut eval = EvalArgs::with(&args.cases, &args.more)?;
+    let mut eval = EvalArgs::with(Some(&args.cases), None, &args.more)?;
     let run = folder.join(number.to_string());
     eval.run = Some(run.clone());
     eval.only = Some(edits.clone());
     eval.options.prompts = Some(args.pack.clone());
     eval.quiet = true;
-    super::eval::run(&eval)?;
+    eval::judge(&eval)?;
     let label = |line: ResultLine| {
-        let outcome = line.outcome().map(|outcome| format!("{outcome:?}").to_lowercase());
+        let outcome = line.outcome().map(|outcome| outcome.to_string());
         let label = line.label.or(outcome).unwrap_or_default();
         ((line.case, line.editor.unwrap_or_default(), line.criterion), label)
     };
     Ok(trace::read_results(&run)?.into_iter().map(label).collect())
 }
 
-fn show(labels: &Labels, before: Option<&Labels>, round: u32) -> anyhow::Result<()> {
+fn show(labels: &Labels, before: Option<&Labels>, truth: &Truth, round: u32) -> anyhow::Result<()> {
     let mut out = anstream::stdout().lock();
     let bold = Style::new().bold();
-    writeln!(out, "{bold}round {}{bold:#}: {} judgements", round + 1, labels.len())?;
-    let Some(before) = before else {
-        for ((case, editor, criterion), label) in labels {
-            writeln!(out, "  {case} by {editor}, {criterion}: {label}")?;
-        }
-        return Ok(());
-    };
+    write!(out, "{bold}round {}{bold:#}: {} judgements", round + 1, labels.len())?;
+    let known = labels.iter().filter_map(|(unit, label)| Some((truth.get(unit)?, label)));
+    let (right, known) = known.fold((0, 0), |(right, known), (truth, label)| {
+        (right + usize::from(truth == label), known + 1)
+    });
+    if known > 0 {
+        write!(out, ", {right} of {known} right")?;
+    }
+    writeln!(out)?;
     let mut flips = 0;
     for (unit, after) in labels {
-        let Some(old) = before.get(unit).filter(|old| *old != after) else { continue };
         let (case, editor, criterion) = unit;
-        writeln!(out, "  {case} by {editor}, {criterion}: {old} → {bold}{after}{bold:#}")?;
-        flips += 1;
+        let is_right = match truth.get(unit) {
+            Some(truth) if truth == after => " (right)".to_owned(),
+            Some(truth) => format!(" (right is {truth})"),
+            None => String::new(),
+        };
+        let of = format!("  {case} by {editor}, {criterion}:");
+        match before.map(|before| before.get(unit)) {
+            None => writeln!(out, "{of} {after}{is_right}")?,
+            Some(Some(old)) if old != after => {
+                writeln!(out, "{of} {old} → {bold}{after}{bold:#}{is_right}")?;
+                flips += 1;
+            }
+            Some(_) => {}
+        }
     }
-    writeln!(out, "  {flips} flipped")?;
+    if before.is_some() {
+        writeln!(out, "  {flips} flipped")?;
+    }
     Ok(())
 }
 

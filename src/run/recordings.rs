@@ -1,0 +1,254 @@
+//! A run whose observations are judged again, by other prompts or another model: no tool runs, and
+//! nothing is searched for a second time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Component, Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use deeplook_tools::{BoxConvention, Toolbox};
+use rayon::prelude::*;
+use serde::Serialize;
+use serde_json::json;
+
+use super::job::JobKey;
+use super::record::{RunRecord, differences};
+use crate::config;
+use crate::dataset::{Case, PictureFile};
+use crate::deliberation::Limits;
+use crate::judge::Recalled;
+use crate::message::Dialect;
+use crate::prompt::Mode;
+use crate::protocol::Targets;
+use crate::replay::Recaller;
+use crate::trace::{self, Bundle, CaseRecord, FileRecord, Manifest, ResultLine, ToolsRecord};
+
+/// What was seen in a run.
+#[derive(Debug)]
+pub(crate) struct Recordings {
+    /// The folder of the run.
+    pub folder: PathBuf,
+    /// What was judged, with pictures from the run's own blobs.
+    pub cases: Vec<Case>,
+    /// What is not judged again, and why.
+    pub notes: Vec<String>,
+    traces: BTreeMap<JobKey, PathBuf>,
+    /// How its traces were made, or that they were not all made alike.
+    modes: BTreeMap<Mode, Result<Setup, String>>,
+    recaller: Recaller,
+}
+
+/// What must be as it was for recorded turns to make sense.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Setup {
+    limits: Limits,
+    targets: Targets,
+    dialect: Dialect,
+    #[serde(serialize_with = "in_words")]
+    boxes: BoxConvention,
+    /// Empty where a criterion has none.
+    tools: ToolsRecord,
+}
+
+fn in_words<S: serde::Serializer>(boxes: &BoxConvention, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(boxes)
+}
+
+/// A judgement of the run.
+struct Recorded {
+    key: JobKey,
+    folder: PathBuf,
+    case: CaseRecord,
+    setup: Setup,
+}
+
+impl Recordings {
+    /// Reads which traces there are; what was seen is read when it is needed.
+    pub(crate) fn open(folder: &Path) -> anyhow::Result<Self> {
+        let lines = trace::read_results(folder)?;
+        let mut notes = Vec::new();
+        let keys: Vec<(JobKey, &ResultLine)> =
+            lines.iter().filter_map(|line| Some((JobKey::of(line)?, line))).collect();
+        if keys.is_empty() {
+            bail!(
+                "{} has no judgement of an edit by a named editor; name a run that `deeplook eval` made",
+                folder.display()
+            );
+        }
+        if keys.len() < lines.len() {
+            let count = lines.len() - keys.len();
+            notes.push(format!("{count} of its judgements name no editor and are left out"));
+        }
+        let planned = RunRecord::read(folder)?.map(|record| record.planned);
+        let unmade = planned.map_or(0, |planned| {
+            let made: BTreeSet<&JobKey> = keys.iter().map(|(key, _)| key).collect();
+            planned.keys().filter(|key| !made.contains(key)).count()
+        });
+        if unmade > 0 {
+            notes.push(format!("it is not finished: {unmade} of its judgements have no trace"));
+        }
+        let read = |(key, line): (JobKey, &ResultLine)| recorded(folder, key, line);
+        let all = keys.into_par_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+        let mut recordings = Self {
+            folder: folder.to_owned(),
+            cases: cases(folder, &all)?,
+            notes,
+            traces: BTreeMap::new(),
+            modes: BTreeMap::new(),
+            recaller: Recaller::default(),
+        };
+        for one in all {
+            recordings.add(one);
+        }
+        Ok(recordings)
+    }
+
+    fn add(&mut self, Recorded { key, folder, setup, .. }: Recorded) {
+        let mode = key.mode;
+        match self.modes.get_mut(&mode) {
+            None => drop(self.modes.insert(mode, Ok(setup))),
+            Some(Ok(known)) if known.tools.specs.is_empty() => *known = setup,
+            Some(Ok(known)) => {
+                let same = Setup {
+                    tools: match setup.tools.specs.is_empty() {
+                        true => known.tools.clone(),
+                        false => setup.tools.clone(),
+                    },
+                    ..setup
+                };
+                let found = differences(
+                    &BTreeMap::from([(mode, json!(known))]),
+                    &BTreeMap::from([(mode, json!(same))]),
+                );
+                if let Some(first) = found.first() {
+                    self.modes.insert(mode, Err(first.to_string()));
+                }
+            }
+            Some(Err(_)) => {}
+        }
+        self.traces.insert(key, folder);
+    }
+
+    /// Makes a judge like that of the traces, but for its prompts and its model: their bounds, and
+    /// tools that are declared as they were and never used.
+    pub(crate) fn equip(
+        &self,
+        mode: Mode,
+        parts: &mut config::Resolved,
+    ) -> anyhow::Result<Toolbox> {
+        let run = self.folder.display();
+        let setup = match self.modes.get(&mode) {
+            Some(Ok(setup)) => setup,
+            Some(Err(difference)) => {
+                bail!(
+                    "the traces of {run} were not all made alike ({difference}); judge again from one kind of them"
+                )
+            }
+            None => {
+                let modes: Vec<String> = self.modes.keys().map(Mode::to_string).collect();
+                bail!(
+                    "{run} has no traces in the mode {mode}; choose with --mode {}",
+                    modes.join(",")
+                )
+            }
+        };
+        let record = &parts.record;
+        if !setup.tools.specs.is_empty() && record.dialect != setup.dialect {
+            bail!(
+                "the tool calls in {run} are written in the dialect {0}; ask with --dialect {0}",
+                json!(setup.dialect).as_str().unwrap_or_default()
+            );
+        }
+        if !setup.tools.specs.is_empty() && record.boxes != setup.boxes {
+            bail!(
+                "{} writes boxes as {}, and the observations in {run} have them as {}; choose a model that writes \
+                 them so, or another --profile",
+                record.id,
+                record.boxes,
+                setup.boxes
+            );
+        }
+        parts.settings.limits = setup.limits;
+        parts.settings.targets = setup.targets;
+        let mut toolbox = Toolbox::default().as_recorded(&setup.tools.specs, &setup.tools.settings);
+        for (name, why) in &setup.tools.unavailable {
+            toolbox = toolbox.without(name, why);
+        }
+        Ok(toolbox)
+    }
+
+    /// What was seen in the judgement `key`, which is now made with `today`. A repetition that was
+    /// not made begins with what the first one saw. The error says why there is nothing.
+    pub(crate) fn recall(&self, key: &JobKey, today: &Manifest) -> Result<Recalled, String> {
+        let first = || self.traces.get(&JobKey { repeat: 0, ..key.clone() });
+        let trace = self.traces.get(key).or_else(first);
+        let trace = trace.ok_or_else(|| format!("{} has no trace of it", self.folder.display()))?;
+        self.recaller.observations(trace, today)
+    }
+}
+
+fn recorded(folder: &Path, key: JobKey, line: &ResultLine) -> anyhow::Result<Recorded> {
+    let trace = Path::new(line.trace.as_deref().unwrap_or_default());
+    let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
+    if trace.as_os_str().is_empty() || !trace.components().all(inside) {
+        bail!("{}: the line of {key} names no trace of its run", folder.display());
+    }
+    let trace = folder.join(trace);
+    let manifest = Bundle::manifest_in(&trace)
+        .with_context(|| format!("the trace of {key} cannot be judged again"))?;
+    let Manifest { case, limits, preprocessing, model, tools, .. } = manifest;
+    let setup = Setup {
+        limits,
+        targets: preprocessing.targets,
+        dialect: model.dialect,
+        boxes: model.boxes,
+        tools,
+    };
+    Ok(Recorded { key, folder: trace, case, setup })
+}
+
+/// The cases of a run, by name, with the pictures that it has kept.
+fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Case>> {
+    let mut cases: BTreeMap<&str, Case> = BTreeMap::new();
+    for Recorded { key, folder, case: record, .. } in all {
+        let blobs = crate::trace::RunFolder::new(run).blobs();
+        let file = |what: &str, file: &Option<FileRecord>| match file {
+            None => PictureFile::Missing(format!("there was no {what} to judge")),
+            Some(file) => match blobs.find(&file.blob) {
+                Ok(path) => PictureFile::Found(path),
+                Err(problem) => PictureFile::Missing(problem.to_string()),
+            },
+        };
+        let source = file("source", &record.source);
+        let case = cases.entry(&key.case).or_insert_with(|| Case {
+            line: 0,
+            id: key.case.clone(),
+            source: source.clone(),
+            instruction: record.instruction.clone(),
+            kind: record.kind.clone(),
+            target: record.target.clone(),
+            boxes: record.boxes.clone(),
+            reference: record.reference.as_ref().map(|one| file("reference", &Some(one.clone()))),
+            edits: BTreeMap::new(),
+        });
+        let edited = file("edited", &record.edited);
+        let known = case.edits.entry(key.editor.clone()).or_insert_with(|| edited.clone());
+        // Where one judgement has the pictures and another has not, they are there.
+        for (known, now) in [(known, &edited), (&mut case.source, &source)] {
+            if known.path().is_none() {
+                known.clone_from(now);
+            }
+        }
+        let facts = (&record.instruction, &record.kind, &record.target, &record.boxes);
+        let same = facts == (&case.instruction, &case.kind, &case.target, &case.boxes)
+            && (source.path().is_none() || source == case.source)
+            && (edited.path().is_none() || Some(&edited) == case.edits.get(&key.editor));
+        if !same {
+            bail!(
+                "the case {:?} in {} is not the one of other traces there; judge again from a run of one data set",
+                key.case,
+                folder.display()
+            );
+        }
+    }
+    Ok(cases.into_values().collect())
+}
