@@ -130,7 +130,8 @@ fn shown_comparison<'a>(
     }
 }
 
-/// Cost against agreement, one dot for each cell and criterion; `None` where nothing has both.
+/// Cost against agreement, one dot for each cell and criterion; `None` where nothing has both or
+/// nothing cost anything.
 fn plot(scores: &[CellScore]) -> Option<String> {
     const WIDTH: f64 = 640.0;
     const HEIGHT: f64 = 300.0;
@@ -140,16 +141,16 @@ fn plot(scores: &[CellScore]) -> Option<String> {
         .iter()
         .filter_map(|score| Some((score.cost?, score.agreement.value.ok()?, score)))
         .collect();
-    let most = dots.iter().map(|(cost, ..)| *cost).reduce(f64::max)?;
-    let most = if most > 0.0 { 1.1 * most } else { 1.0 };
+    let most = dots.iter().map(|(cost, ..)| *cost).reduce(f64::max).filter(|most| *most > 0.0)?;
+    let most = 1.1 * most;
     let x = |cost: f64| LEFT + cost / most * (WIDTH - LEFT - 20.0);
-    let y = |agreement: f64| 15.0 + (1.0 - agreement) * (HEIGHT - BOTTOM - 15.0);
+    let height = |agreement: f64| 15.0 + (1.0 - agreement) * (HEIGHT - BOTTOM - 15.0);
     let mut svg = format!(
         "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"cost against agreement\">"
     );
     for tenth in (0..=10).step_by(2) {
         let share = f64::from(tenth) / 10.0;
-        let at = y(share);
+        let at = height(share);
         let _ = write!(
             svg,
             "<path class=\"grid\" d=\"M{LEFT} {at:.1}H{:.1}\"/><text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{:.0} %</text>",
@@ -174,28 +175,42 @@ fn plot(scores: &[CellScore]) -> Option<String> {
         (LEFT + WIDTH) / 2.0,
         HEIGHT - 6.0
     );
+    let mut taken = Vec::new();
     for (cost, agreement, score) in dots {
-        let (x, y) = (x(cost), y(agreement));
+        let (x, y) = (x(cost), height(agreement));
         let class = if score.criterion == "if" { "first" } else { "second" };
-        if let Some(interval) = score.agreement.interval {
-            let half = (HEIGHT - BOTTOM - 15.0, 15.0);
-            let at = |share: f64| half.1 + (1.0 - share) * half.0;
-            let _ = write!(
-                svg,
-                "<path class=\"whisker {class}\" d=\"M{x:.1} {:.1}V{:.1}\"/>",
-                at(interval.low),
-                at(interval.high)
-            );
+        if let Some((low, high)) = score.agreement.interval.map(|i| (height(i.low), height(i.high)))
+        {
+            let _ =
+                write!(svg, "<path class=\"whisker {class}\" d=\"M{x:.1} {low:.1}V{high:.1}\"/>");
         }
-        let name = crate::report::escape(&format!("{}, {}", score.cell, score.criterion));
+        let name = format!("{}, {}", score.cell, score.criterion);
+        // A letter is some six units wide; names that would leave the plot stand left of their dot.
+        let width = 6.0 * name.chars().count() as f64;
+        let (anchor, at) = match x + 8.0 + width > WIDTH {
+            true => ("end", x - 8.0),
+            false => ("start", x + 8.0),
+        };
+        let left = if anchor == "end" { at - width } else { at };
+        let row = free_row(&mut taken, left, left + width, y + 4.0);
+        let name = crate::report::escape(&name);
         let _ = write!(
             svg,
             "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\"><title>{name}</title></circle>\
-             <text x=\"{:.1}\" y=\"{:.1}\">{name}</text>",
-            x + 8.0,
-            y + 4.0
+             <text x=\"{at:.1}\" y=\"{row:.1}\" text-anchor=\"{anchor}\">{name}</text>"
         );
     }
     svg.push_str("</svg>");
     Some(svg)
+}
+
+/// The height nearest below `wanted` at which a name from `left` to `right` covers no other one.
+fn free_row(taken: &mut Vec<[f64; 3]>, left: f64, right: f64, wanted: f64) -> f64 {
+    const ROW: f64 = 12.0;
+    let mut row = wanted;
+    while taken.iter().any(|[l, r, y]| left < *r && *l < right && (row - y).abs() < ROW) {
+        row += ROW / 2.0;
+    }
+    taken.push([left, right, row]);
+    row
 }

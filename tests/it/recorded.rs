@@ -189,7 +189,7 @@ fn what_was_not_seen_is_missing_and_said() {
     for (more, said) in [
         (&["--from-traces", "base", "--run", "base"][..], "a folder of its own"),
         (&["--from-traces", "base", "--run", "x", "--mode", "plain"], "--mode tool"),
-        (&["--from-traces", "base", "--run", "x", "--dialect", "text"], "--dialect native"),
+        (&["--from-traces", "base", "--run", "x", "--dialect", "native"], "--dialect tags"),
         (&["--from-traces", "base", "--run", "x", "--max-turns", "3"], "cannot be used with"),
         (&["--from-traces", "nowhere", "--run", "x"], "nowhere"),
         (&["--run", "x"], "--from-traces"),
