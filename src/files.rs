@@ -119,13 +119,13 @@ pub(crate) fn slug(text: &str) -> String {
 /// A slug for each name; those of names that are alike but for signs and case are numbered.
 pub(crate) fn slugs(names: &[&str]) -> Vec<String> {
     let mut taken = BTreeSet::new();
-    let mut free = |name: &&str| {
+    let free = |name: &&str| {
         let slug = slug(name);
         let numbered = (2u32..).map(|number| format!("{slug}-{number}"));
         let mut tries = std::iter::once(slug.clone()).chain(numbered);
         tries.find(|one| taken.insert(one.clone())).unwrap_or_default()
     };
-    names.iter().map(|name| free(name)).collect()
+    names.iter().map(free).collect()
 }
 
 #[cfg(test)]

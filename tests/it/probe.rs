@@ -202,14 +202,14 @@ fn a_sound_judge_passes_and_is_told_no_names() {
 #[test]
 fn broken_judges_are_found() {
     let folder = scenes();
-    let broken: [(fn(&Value) -> Value, &[&str]); 4] = [
-        (always_content, &["no-op", "blank"]),
-        (ignores_the_source, &["no-op-on-reference"]),
-        (sees_them_swapped, &["reference"]),
-        (goes_by_order, &["other-order"]),
+    let broken = [
+        (Step::Reply(always_content), &["no-op", "blank"][..]),
+        (Step::Reply(ignores_the_source), &["no-op-on-reference"]),
+        (Step::Reply(sees_them_swapped), &["reference"]),
+        (Step::Reply(goes_by_order), &["other-order"]),
     ];
     for (number, (judge, expected)) in broken.into_iter().enumerate() {
-        let server = Server::start(vec![Step::Reply(judge)]);
+        let server = Server::start(vec![judge]);
         let run = format!("probe-{number}");
         let mut command = deeplook(folder.path());
         command.args(["probe", ".", "--mode", "plain", "--model", "some-model", "--run", &run]);

@@ -192,7 +192,7 @@ fn what_was_not_seen_is_missing_and_said() {
         (&["--from-traces", "base", "--run", "x", "--dialect", "native"], "--dialect tags"),
         (&["--from-traces", "base", "--run", "x", "--max-turns", "3"], "cannot be used with"),
         (&["--from-traces", "nowhere", "--run", "x"], "nowhere"),
-        (&["--run", "x"], "--from-traces"),
+        (&["--run", "x"], "<DATASET>"),
         (&["set", "--run", "again", "--allow-partial"], "from_traces"),
     ] {
         let output = eval(folder, &server, more);
