@@ -36,6 +36,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     })?;
     let inputs = detector.inputs(&loaded, &whole, &caption)?;
     let model = best(rounds, || detector.run(&inputs).map(drop))?;
+    let two_at_once = best(rounds, || {
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| detector.run(&inputs));
+            detector.run(&inputs)?;
+            other.join().map_err(|_| "a thread panicked")??;
+            Ok::<(), Box<dyn std::error::Error>>(())
+        })
+    })?;
     let tools = Toolbox::default().with(DetectObject::new(Arc::clone(&detector)));
     let args = json!({ "detect_object_name": name, "tiled": false });
     let everything = best(rounds, || {
@@ -47,7 +55,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         "{}",
         json!({
             "prepare": prepare, "prepare_from_file": prepare_from_file, "model": model,
-            "everything": everything,
+            "everything": everything, "two_at_once": two_at_once, "sessions": detector.sessions(),
         })
     );
     Ok(())

@@ -19,6 +19,7 @@ pub mod enhancer;
 pub mod grounding;
 pub mod onnx;
 pub mod picture;
+mod pool;
 pub mod registration;
 pub mod scene;
 mod side_by_side;

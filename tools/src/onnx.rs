@@ -6,11 +6,19 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::SystemTime;
 
-use ort::environment::Environment;
+use ort::environment::{Environment, GlobalThreadPoolOptions};
 use ort::session::SessionInputValue;
 use ort::session::builder::GraphOptimizationLevel;
 use ort::value::{TensorElementType, TensorRef, ValueType};
+
+use crate::pool::Pool;
+
+/// The sessions of one model hold no more than so many bytes of it together; one there always is.
+const MOST_BYTES: u64 = 2 << 30;
+/// More at a time would only wait for each other's memory.
+const MOST_SESSIONS: usize = 4;
 
 /// The loaded library. There is one for the whole process.
 #[derive(Debug, Clone, Copy)]
@@ -41,9 +49,16 @@ impl Runtime {
             };
             unusable(cause.map_or_else(|| error.to_string(), ToString::to_string))
         })?;
+        let threads = GlobalThreadPoolOptions::default()
+            .with_intra_threads(cores())
+            // Waiting threads must not take the cores from other work.
+            .and_then(|threads| threads.with_spin_control(false))
+            .map_err(|error| unusable(error.message().to_owned()))?;
         let environment = builder
             .with_name("deeplook")
             .with_telemetry(false)
+            // One run alone has every core; several share them, whatever models they run.
+            .with_global_thread_pool(threads)
             // What goes wrong comes back as an error; the library's own lines would only disturb.
             .with_logger(Arc::new(|_, _, _, _, _| {}))
             .build()
@@ -62,12 +77,18 @@ impl Runtime {
     }
 }
 
-/// A model, ready to run. It is made once; runs wait for each other, because one run already uses
-/// every core.
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// A model, ready to run. What runs at the same time runs in sessions of its own, which are made when they
+/// are first needed and kept.
 #[derive(Debug)]
 pub struct Session {
     path: PathBuf,
-    session: Mutex<ort::session::Session>,
+    stamp: Option<Stamp>,
+    runtime: Runtime,
+    sessions: Pool<ort::session::Session>,
     inputs: BTreeMap<String, Port>,
     outputs: Vec<String>,
 }
@@ -122,24 +143,18 @@ pub enum Input {
 impl Session {
     /// Reads a model file.
     pub fn load(runtime: Runtime, path: &Path) -> Result<Self, OnnxError> {
-        let unusable =
-            |error: &str| OnnxError::Model { model: path.to_owned(), reason: error.to_owned() };
-        let cores = std::thread::available_parallelism().map_or(1, usize::from);
-        let session = (|| {
-            ort::session::Session::builder(&runtime.0.environment)?
-                // Not `Level3`: older runtimes refuse it.
-                .with_optimization_level(GraphOptimizationLevel::All)?
-                .with_intra_threads(cores)?
-                // Waiting threads must not take the cores from other judgements.
-                .with_intra_op_spinning(false)?
-                .with_deterministic_compute(true)?
-                .commit_from_file(path)
-        })()
-        .map_err(|error| unusable(error.message()))?;
+        let stamp = stamp(path);
+        let session = open(runtime, path).map_err(|error| OnnxError::Model {
+            model: path.to_owned(),
+            reason: error.message().to_owned(),
+        })?;
         let inputs = session.inputs().iter();
         let inputs = inputs.map(|port| (port.name().to_owned(), Port::of(port.dtype()))).collect();
         let outputs = session.outputs().iter().map(|port| port.name().to_owned()).collect();
-        Ok(Self { path: path.to_owned(), session: Mutex::new(session), inputs, outputs })
+        let bytes = stamp.map_or(u64::MAX, |(bytes, _)| bytes.max(1));
+        let most = (MOST_BYTES / bytes).clamp(1, MOST_SESSIONS.min(cores()) as u64) as usize;
+        let sessions = Pool::new(session, most);
+        Ok(Self { path: path.to_owned(), stamp, runtime, sessions, inputs, outputs })
     }
 
     /// The model's file.
@@ -157,6 +172,11 @@ impl Session {
         &self.outputs
     }
 
+    /// How many sessions there are: as many as there ever were runs at once, up to a bound.
+    pub fn sessions(&self) -> usize {
+        self.sessions.made()
+    }
+
     /// Runs the model; gives the outputs named in `wanted`, in that order.
     pub fn run<const N: usize>(
         &self,
@@ -169,20 +189,49 @@ impl Session {
             .map(|(name, input)| Ok((*name, input.view()?)))
             .collect::<Result<_, ort::Error>>()
             .map_err(|error| failed(error.message().to_owned()))?;
-        let mut session = self.session.lock().unwrap_or_else(PoisonError::into_inner);
-        let outputs = session.run(inputs).map_err(|error| failed(error.message().to_owned()))?;
-        let mut found = Vec::with_capacity(N);
-        for name in wanted {
-            let output =
-                outputs.get(name).ok_or_else(|| failed(format!("it gave no output {name:?}")))?;
-            let (shape, data) = output
-                .try_extract_tensor::<f32>()
-                .map_err(|error| failed(format!("output {name:?}: {}", error.message())))?;
-            let shape: Vec<usize> = shape.iter().map(|&n| n.max(0) as usize).collect();
-            found.push(Tensor::new(shape, data.to_vec()));
-        }
-        found.try_into().map_err(|_| failed("it gave too few outputs".to_owned()))
+        self.sessions.with(
+            || self.another(),
+            |session| {
+                let outputs =
+                    session.run(inputs).map_err(|error| failed(error.message().to_owned()))?;
+                let mut found = Vec::with_capacity(N);
+                for name in wanted {
+                    let output = outputs
+                        .get(name)
+                        .ok_or_else(|| failed(format!("it gave no output {name:?}")))?;
+                    let (shape, data) = output
+                        .try_extract_tensor::<f32>()
+                        .map_err(|error| failed(format!("output {name:?}: {}", error.message())))?;
+                    let shape: Vec<usize> = shape.iter().map(|&n| n.max(0) as usize).collect();
+                    found.push(Tensor::new(shape, data.to_vec()));
+                }
+                found.try_into().map_err(|_| failed("it gave too few outputs".to_owned()))
+            },
+        )
     }
+
+    /// One more session, only to save time: where there is no memory for it, or the file is no longer the
+    /// one that was read, runs wait for each other.
+    fn another(&self) -> Option<ort::session::Session> {
+        let same = self.stamp.is_some() && self.stamp == stamp(&self.path);
+        same.then(|| open(self.runtime, &self.path).ok()).flatten()
+    }
+}
+
+/// Length and time of a file.
+type Stamp = (u64, SystemTime);
+
+fn stamp(path: &Path) -> Option<Stamp> {
+    let facts = path.metadata().ok()?;
+    Some((facts.len(), facts.modified().ok()?))
+}
+
+fn open(runtime: Runtime, path: &Path) -> Result<ort::session::Session, ort::Error> {
+    ort::session::Session::builder(&runtime.0.environment)?
+        // Not `Level3`: older runtimes refuse it.
+        .with_optimization_level(GraphOptimizationLevel::All)?
+        .with_deterministic_compute(true)?
+        .commit_from_file(path)
 }
 
 impl Input {

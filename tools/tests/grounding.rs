@@ -3,7 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "helpers of tests may stop them too")]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 
 use deeplook_tools::grounding::{
     DetectObject, DetectionSettings, Detector, DetectorError, DetectorFiles, Raw, Thresholds,
@@ -192,18 +192,34 @@ fn pictures_of_any_size_get_an_answer_or_a_refusal() {
 
 #[test]
 #[ignore = "needs ONNX Runtime: tests/peers/grounding/check"]
-fn two_threads_find_the_same_as_one() {
+fn detections_at_the_same_time_run_side_by_side_and_find_the_same() {
     let detector = Arc::new(demo_detector());
     let path = folder("tests/golden/grounding/2.png");
     let scene = Scene::new([Picture::load(&path).unwrap()]);
-    let tools = Toolbox::default().with(DetectObject::new(detector));
-    let args = json!({ "detect_object_name": "blue square" });
-    let look = || tools.call("detect_object", &args, &scene).unwrap().data.to_string();
-    let alone = look();
-    std::thread::scope(|scope| {
-        let looks: Vec<_> = (0..4).map(|_| scope.spawn(look)).collect();
-        for seen in looks {
-            assert_eq!(seen.join().unwrap(), alone);
-        }
-    });
+    let tools = Toolbox::default().with(DetectObject::new(Arc::clone(&detector)));
+    let names = ["blue square", "red circle", "wooden mug", "green star"];
+    let look = |name: &str| {
+        let args = json!({ "detect_object_name": name });
+        tools.call("detect_object", &args, &scene).unwrap().data.to_string()
+    };
+    let alone = names.map(look);
+    assert_eq!(detector.sessions(), 1, "one after another needs one session");
+    // Which thread runs when is the system's choice: some rounds, so that two meet.
+    for _ in 0..20 {
+        let start = Barrier::new(names.len());
+        std::thread::scope(|scope| {
+            let looks = names.map(|name| {
+                let start = &start;
+                scope.spawn(move || {
+                    start.wait();
+                    look(name)
+                })
+            });
+            for (seen, alone) in looks.into_iter().zip(&alone) {
+                assert_eq!(&seen.join().unwrap(), alone);
+            }
+        });
+    }
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    assert_eq!(detector.sessions() > 1, cores > 1, "{} sessions", detector.sessions());
 }

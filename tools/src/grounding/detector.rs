@@ -132,6 +132,11 @@ impl Detector {
         &self.identity
     }
 
+    /// How many sessions of the model there are: as many as detections ever ran at once.
+    pub fn sessions(&self) -> usize {
+        self.session.sessions()
+    }
+
     /// The side of a square that the model sees at its own resolution.
     pub(super) fn native_side(&self) -> u32 {
         match self.sizing {
