@@ -101,14 +101,15 @@ def around(scene, box):
 
 
 class Prompt:
-    """Phrases for a picture: some fit, some nearly fit, some are nonsense."""
+    """Phrases for a picture: some fit, some nearly fit, some are nonsense. With the chance `absent` none
+    is meant to fit."""
 
-    def __init__(self, words, present, most):
+    def __init__(self, words, present, most, absent):
         self.words, self.meant, self.texts = words, [], []
         present = sorted(set(present))
-        count = 1 if random.random() < 0.15 else random.randint(2, most)
+        count = 1 if most == 1 or random.random() < 0.15 else random.randint(2, most)
         fitting = random.sample(present, min(len(present), max(1, round(count * 0.55))))
-        if random.random() < 0.06:
+        if random.random() < absent:
             fitting = []
         meant = list(fitting)
         while len(meant) < count:
@@ -168,7 +169,7 @@ def encode(tokenizer, texts):
 class View:
     """A window of a scene with a prompt: what is in it, and which texts mean it."""
 
-    def __init__(self, scene, area, size, words, tokenizer, most):
+    def __init__(self, scene, area, size, words, tokenizer, most, absent=0.06):
         (x1, y1, x2, y2), (w, h) = area, size
         self.picture = scene.window(area, size)
         scale = np.array([w / (x2 - x1), h / (y2 - y1)] * 2, np.float32)
@@ -181,7 +182,7 @@ class View:
         # What is cut off may count as there or not.
         self.unsure = cut[(left > 0.05) & ~whole]
         phrases = [phrase for phrase, good in zip(scene.phrases, whole) if good]
-        prompt = Prompt(words, phrases, most)
+        prompt = Prompt(words, phrases, most, absent)
         self.ids, self.columns = encode(tokenizer, prompt.texts)
         self.fits = [prompt.fits(phrase) for phrase in phrases]
         self.meant = [i for i, fits in enumerate(self.fits) if fits]
