@@ -32,6 +32,7 @@ class Words:
 
     def __init__(self, phrases):
         self.phrases = list(phrases)
+        self.known = set(self.phrases)
         self.signs = [p for p in self.phrases if p.startswith("sign ")]
         plain = [p.split() for p in self.phrases if p not in self.signs]
         self.adjectives = sorted({adjective for adjective, _ in plain})

@@ -13,6 +13,7 @@ from pathlib import Path
 import torch
 
 import detector
+import export
 from detector import corners, pixels
 from train import NoDecoder, View, any_window, box_loss, centred, core_of, overlap, pad, places
 
@@ -105,11 +106,8 @@ def main():
     args = parser.parse_args()
     detector.seed_all(args.seed)
     words = detector.vocabulary(args.scenes[0])
-    words.known = set(words.phrases)
-    tokenizer = detector.tokenizer(words)
-    model = detector.network(tokenizer.get_vocab_size())
-    detector.load_weights(model, args.weights)
-    kept = look(model.eval(), detector.scenes(args.scenes, most=600), words, tokenizer, args.windows)
+    model, tokenizer = export.load(args.weights, args.scenes[0])
+    kept = look(model, detector.scenes(args.scenes, most=600), words, tokenizer, args.windows)
     fit(model.model.encoder_output_bbox_embed, kept, args.steps)
     torch.save(model.state_dict(), args.out)
 

@@ -18,6 +18,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import detector
+import export
 from detector import corners, pixels
 from train import View, decoder_like_encoder, focal, overlap, pad
 
@@ -196,15 +197,12 @@ def main():
     args = parser.parse_args()
     detector.seed_all(args.seed)
     words = detector.vocabulary(args.scenes[0])
-    words.known = set(words.phrases)
-    tokenizer = detector.tokenizer(words)
-    model = detector.network(tokenizer.get_vocab_size())
-    detector.load_weights(model, args.weights)
+    model, tokenizer = export.load(args.weights, args.scenes[0])
     decoder_like_encoder(model)
     if args.kept and args.kept.exists():
         seen = torch.load(args.kept)
     else:
-        seen = look(model.eval(), detector.scenes(args.scenes, most=600, limit=args.limit), words, tokenizer, args.prompts)
+        seen = look(model, detector.scenes(args.scenes, most=600, limit=args.limit), words, tokenizer, args.prompts)
         if args.kept:
             torch.save(seen, args.kept)
     part = len(seen[0]) // 10

@@ -530,7 +530,6 @@ def main():
     detector.seed_all(args.seed)
     args.out.mkdir(parents=True, exist_ok=True)
     words = detector.vocabulary(args.check)
-    words.known = set(words.phrases)
     tokenizer = detector.tokenizer(words)
     model = detector.network(tokenizer.get_vocab_size())
     if args.start:
