@@ -1,6 +1,7 @@
 //! Logs: spans for judgements, model calls and tool calls. Nobody is told anything unless asked for.
 
 use std::fs::File;
+use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -10,6 +11,8 @@ use tracing_subscriber::fmt::format::FmtSpan;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
+
+use crate::files;
 
 /// Starts the log that `RUST_LOG` asks for on stderr, and the one in `file`.
 pub(crate) fn start(file: Option<&Path>) -> anyhow::Result<()> {
@@ -21,17 +24,18 @@ pub(crate) fn start(file: Option<&Path>) -> anyhow::Result<()> {
     };
     let on_stderr = match &wanted {
         Some(wanted) => {
-            Some(fmt::layer().with_writer(std::io::stderr).with_filter(filter(wanted)?))
+            let layer = fmt::layer().with_ansi(std::io::stderr().is_terminal());
+            Some(layer.with_writer(std::io::stderr).with_filter(filter(wanted)?))
         }
         None => None,
     };
     let in_file = match file {
         Some(path) => {
-            let file = File::options()
-                .append(true)
-                .create(true)
-                .open(path)
-                .with_context(|| format!("cannot write the log {}", path.display()))?;
+            let cannot = || format!("cannot write the log {}", path.display());
+            if let Some(folder) = path.parent() {
+                files::create_folder(folder).with_context(cannot)?;
+            }
+            let file = File::options().append(true).create(true).open(path).with_context(cannot)?;
             let layer =
                 fmt::layer().json().with_span_events(FmtSpan::CLOSE).with_writer(Mutex::new(file));
             Some(layer.with_filter(filter(wanted.as_deref().unwrap_or("deeplook=info"))?))

@@ -1,5 +1,6 @@
 use std::collections::BTreeSet;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -56,7 +57,7 @@ pub(crate) struct EvalArgs {
     pub only: Option<BTreeSet<(String, String)>>,
     /// Only the first so many cases.
     #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
+    pub limit: Option<NonZeroUsize>,
     /// Judge what can be judged, where lines of the data set or pictures are broken.
     #[arg(long)]
     pub allow_partial: bool,

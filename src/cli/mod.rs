@@ -84,7 +84,7 @@ pub(crate) enum Command {
     /// Make and inspect data sets.
     #[command(subcommand)]
     Dataset(DatasetCommand),
-    /// Show on drawn scenes what deeplook does: no key, no server, no download.
+    /// Show on drawn scenes what deeplook does: no key, no server.
     Demo(DemoArgs),
     /// Print a completion script for a shell.
     #[command(

@@ -116,6 +116,7 @@ fn planned(cases: &[Case], judges: &Judges) -> Planned {
             .iter()
             .map(|case| (case.id.clone(), case.edits.keys().cloned().collect()))
             .collect(),
+        types: cases.iter().filter_map(Case::typed).collect(),
         shard: None,
     }
 }
@@ -195,7 +196,7 @@ fn tell(
     writeln!(
         stdout,
         "\nOpen {shown}/{REPORT} for the tables and plots, {shown}/{PAGE} to see what it looked at.\nThe data set is {shown}/scenes, the run {shown} (results.jsonl, judgements/); next:\n  \
-         deeplook view {shown}\n  deeplook eval {shown}/scenes --run my-run --model …"
+         deeplook view {shown}\n  deeplook eval {shown}/scenes --detector demo-detector --run my-run --model …"
     )?;
     Ok(())
 }
@@ -298,7 +299,7 @@ fn show_case(
     truth: &Truth,
 ) -> anyhow::Result<ShownCase> {
     let editors: Vec<&String> = case.edits.keys().collect();
-    let editor = editors[place % editors.len()];
+    let editor = editors[(4 * place + 1) % editors.len()];
     let of_it = ledger
         .lines()
         .iter()

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -258,7 +259,7 @@ fn plan(
     let selection = Selection {
         editors: args.editor.clone(),
         cases: args.case.clone(),
-        limit: args.limit,
+        limit: args.limit.map(NonZeroUsize::get),
         only: args.only.clone(),
     };
     let edits = selection.edits(&set.cases)?;
@@ -279,6 +280,7 @@ fn plan(
         modes: args.mode.iter().copied().collect(),
         repeats: args.repeats,
         edits: edits.iter().map(named).collect(),
+        types: edits.iter().filter_map(|(place, _)| set.cases[*place].typed()).collect(),
         shard: args.shard,
     };
     let mut jobs = Vec::new();
@@ -328,6 +330,16 @@ fn folder(args: &EvalArgs, set: &OpenSet, record: &RunRecord) -> anyhow::Result<
             return Ok(folder);
         };
         let found = differences(&known.settings, &record.settings);
+        if let (Some(theirs), Some(ours), false) =
+            (known.planned.shard, record.planned.shard, args.mix)
+            && theirs != ours
+        {
+            bail!(
+                "{} is part {theirs} of a run, and this is part {ours}; give each part its own --run, or judge both \
+                 into one with --mix",
+                folder.display()
+            );
+        }
         if found.is_empty() || args.mix {
             return Ok(folder);
         }
@@ -418,7 +430,9 @@ fn kept_replies(args: &EvalArgs) -> anyhow::Result<Option<KeptReplies>> {
         return Ok(None);
     }
     let folder = models::cache_folder()?.join("replies");
-    Ok(Some(KeptReplies::new(folder, args.cache_size.saturating_mul(1 << 20))))
+    let replies = KeptReplies::new(folder, args.cache_size.saturating_mul(1 << 20));
+    // What gave no verdict would give none again.
+    Ok(Some(if args.retry.is_empty() { replies } else { replies.anew() }))
 }
 
 /// What will happen, before it does.
@@ -452,7 +466,8 @@ fn introduce(
     }
     let done = ledger.lines().len();
     let before = if done > 0 { format!(", {done} are there already") } else { String::new() };
-    say(&format!("{to_do} judgements to make{before}; the run is {}", run.path().display()));
+    let judgements = if to_do == 1 { "judgement" } else { "judgements" };
+    say(&format!("{to_do} {judgements} to make{before}; the run is {}", run.path().display()));
 }
 
 /// A line on stderr. Where nobody reads any more, the judging goes on.

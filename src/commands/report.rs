@@ -9,6 +9,7 @@ use anyhow::{Context as _, bail};
 use crate::cli::ReportArgs;
 use crate::files;
 use crate::report::{Format, Report, Run};
+use crate::run::RunRecord;
 use crate::trace;
 
 pub(super) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
@@ -57,8 +58,11 @@ fn format(args: &ReportArgs) -> anyhow::Result<Format> {
 }
 
 fn read(path: &Path, out: Option<&Path>) -> anyhow::Result<Run> {
-    let lines = trace::read_results(path)?;
+    let mut lines = trace::read_results(path)?;
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    if let Some(record) = folder.map(RunRecord::read).transpose()?.flatten() {
+        lines.extend(record.open_lines(&lines));
+    }
     let link = folder.and_then(|folder| link(folder, out).transpose()).transpose()?;
     Ok(Run { name: path.display().to_string(), lines, link })
 }

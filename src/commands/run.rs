@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
+use super::summary::{MOST_REASONS, paid_text};
 use crate::cli::RunCommand;
 use crate::run::{Ledger, Merged, RunLock, Status, merge, status};
 use crate::trace::RunFolder;
@@ -70,8 +71,12 @@ fn show(run: &Path, status: &Status) -> anyhow::Result<()> {
         let what = "traces have no line: under way, interrupted, or judged again since";
         writeln!(out, "{} {what}", status.other_traces)?;
     }
-    let Status { usage, cost, calls, .. } = status;
-    writeln!(out, "{}, {} calls, {}", usage_text(*usage), calls, cost_text(*cost))?;
+    for reason in status.without_verdict.iter().take(MOST_REASONS) {
+        writeln!(out, "{reason}")?;
+    }
+    let Status { usage, cost, paid, calls, .. } = status;
+    let paid = paid_text(*paid, *cost);
+    writeln!(out, "{}, {calls} calls, {}{paid}", usage_text(*usage), cost_text(*cost))?;
     Ok(())
 }
 

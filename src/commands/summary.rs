@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::progress::print_line;
 use crate::judge::Spent;
 use crate::message::Usage;
-use crate::run::{End, JobKey, Ledger, Planned, table};
+use crate::run::{End, JobKey, Ledger, Planned, Reason, reasons, table};
 use crate::stats::Coverage;
 use crate::trace::{OutcomeName, ResultLine, RunFolder};
 use crate::transcript::{cost_text, usage_text};
@@ -33,11 +33,12 @@ pub(super) struct Summary {
     /// Records of the data set that make no case and are in no number.
     unusable_records: usize,
     end: &'static str,
+    /// Why it is not finished.
     reason: Option<String>,
+    /// Why there are judgements without a verdict, the most frequent first.
+    without_verdict: Vec<Reason>,
     #[serde(skip)]
     table: String,
-    #[serde(skip)]
-    stopped: Option<String>,
 }
 
 impl Summary {
@@ -86,10 +87,10 @@ impl Summary {
             calls: spent.calls,
             unusable_records,
             end: name,
-            reason: stopped.clone(),
+            reason: stopped,
+            without_verdict: reasons(lines.into_iter()),
             table: table(keys.into_iter(), ledger.lines()),
             outcomes,
-            stopped,
         }
     }
 
@@ -131,17 +132,18 @@ impl Summary {
             ));
         }
         text.push_str(&format!("{}, {}", usage_text(self.usage), cost_text(self.cost)));
-        match self.paid.zip(self.cost) {
-            Some((paid, cost)) if (paid - cost).abs() > 1e-9 => {
-                text.push_str(&format!(", of which this run paid ${paid:.4}\n"));
-            }
-            _ => text.push('\n'),
+        text.push_str(&paid_text(self.paid, self.cost));
+        text.push('\n');
+        for reason in self.without_verdict.iter().take(MOST_REASONS) {
+            text.push_str(&format!("{reason}\n"));
         }
-        if let Some(why) = &self.stopped {
+        if let Some(why) = &self.reason {
             text.push_str(&format!("not finished, because {why}\n"));
         }
         text.push_str("next:\n");
-        if self.done < self.planned {
+        if self.end == "limit" {
+            text.push_str("  the same command with a higher limit goes on from here\n");
+        } else if self.done < self.planned {
             text.push_str("  the same command again goes on from here\n");
         }
         let run = shown(&self.run);
@@ -177,7 +179,21 @@ impl Summary {
             }
             return Ok(ExitCode::from(1));
         }
-        Ok(if self.done == self.planned { ExitCode::SUCCESS } else { ExitCode::from(1) })
+        let finished = self.done == self.planned && self.reason.is_none();
+        Ok(if finished { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    }
+}
+
+/// How many reasons are told.
+pub(super) const MOST_REASONS: usize = 3;
+
+/// What a run paid, where that is not what its replies cost: some were kept, others came to nothing.
+pub(super) fn paid_text(paid: Option<f64>, cost: Option<f64>) -> String {
+    match paid.zip(cost) {
+        Some((paid, cost)) if (paid - cost).abs() > 1e-9 => {
+            format!("; paid by this run, with what was judged again: ${paid:.4}")
+        }
+        _ => String::new(),
     }
 }
 

@@ -240,8 +240,11 @@ fn output(
                 shown(&root.folder().to_string_lossy())
             ));
         }
+        let stem = |at: &usize| files[*at].path.file_stem();
+        let alike = candidates.iter().all(|at| stem(at) == stem(&candidates[0]));
+        let hint = if alike { "" } else { ", or say --match id or --match source" };
         return PictureFile::Ambiguous(format!(
-            "several files could be it: {names}; keep one, or say --match id or --match source"
+            "several files could be it: {names}; keep one{hint}"
         ));
     };
     if matched.wanted[*only] > 1 {

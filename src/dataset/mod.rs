@@ -148,6 +148,11 @@ pub struct MissingPicture {
 }
 
 impl Case {
+    /// Its id and type, if it has one.
+    pub(crate) fn typed(&self) -> Option<(String, String)> {
+        Some((self.id.clone(), self.kind.clone()?))
+    }
+
     /// Reads and decodes the pictures of one edit.
     pub fn load(&self, editor: &str) -> Result<EditCase, MissingPicture> {
         let unknown = PictureFile::Missing(format!("there is none by {}", shown(editor)));

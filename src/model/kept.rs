@@ -23,6 +23,8 @@ pub struct KeptReplies {
     folder: PathBuf,
     most_bytes: u64,
     added: AtomicU64,
+    /// Whether those from before are of no use.
+    anew: bool,
 }
 
 /// A file of the folder.
@@ -37,11 +39,19 @@ const FORMAT: u32 = 1;
 impl KeptReplies {
     /// The replies in `folder`, which holds at most `most_bytes` of them.
     pub fn new(folder: PathBuf, most_bytes: u64) -> Self {
-        Self { folder, most_bytes, added: AtomicU64::new(0) }
+        Self { folder, most_bytes, added: AtomicU64::new(0), anew: false }
+    }
+
+    /// The same for whoever wants new replies: they are kept in place of the old ones.
+    pub fn anew(self) -> Self {
+        Self { anew: true, ..self }
     }
 
     /// The reply to this request in this repetition.
     pub fn get(&self, request: &Hash, repeat: u32) -> Option<Reply> {
+        if self.anew {
+            return None;
+        }
         let path = self.path(request, repeat);
         let kept: Kept = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
         if kept.format != FORMAT {

@@ -347,7 +347,10 @@ fn reasons(lines: &[Judged<'_>]) -> Vec<Reason> {
     for judged in lines.iter().filter(|judged| judged.standing != Standing::Verdict) {
         let reason = match judged.standing {
             Standing::Interrupted if judged.line.trace.is_some() => "the trace has no end",
-            Standing::Interrupted => "the line has neither a label nor an outcome",
+            Standing::Interrupted => {
+                let reason = judged.line.reason.as_deref();
+                reason.unwrap_or("the line has neither a label nor an outcome")
+            }
             _ => judged.line.reason.as_deref().unwrap_or("(no reason given)"),
         };
         by_reason.entry((judged.standing, reason)).or_default().push(judged.index);

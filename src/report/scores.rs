@@ -282,7 +282,7 @@ impl Cases {
                 let mean = sum.mean().filter(|_| scored > 1);
                 numbers.push(mean);
                 by_type[kind].push(mean);
-                all.total += sum.total;
+                all.total += if scored == 1 { f64::NAN } else { sum.total };
                 all.count += sum.count;
                 if scored > 0 {
                     average.add(mean.unwrap_or(f64::NAN), 1);

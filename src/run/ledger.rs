@@ -38,22 +38,26 @@ struct Unlisted {
 impl Ledger {
     /// The lines of the run, mended: one for each judgement whose trace is finished.
     pub(crate) fn open(run: &RunFolder) -> anyhow::Result<Self> {
-        let mut ledger = Self::empty(run);
-        let mut mended = ledger.read_lines(true)?;
-        let listed: BTreeSet<String> =
-            ledger.lines.values().filter_map(|line| line.trace.clone()).collect();
-        mended |= ledger.add_unlisted(run, &listed)?;
+        let (ledger, mended) = Self::read(run, true)?;
         if mended {
             ledger.write_all().with_context(|| cannot_write(&ledger.path))?;
         }
         Ok(ledger)
     }
 
-    /// The lines as they stand, for whoever only looks: nothing is mended and nothing written.
+    /// The same for whoever only looks: nothing is written.
     pub(crate) fn look(run: &RunFolder) -> anyhow::Result<Self> {
+        Ok(Self::read(run, false)?.0)
+    }
+
+    /// The lines, and whether they must be written again.
+    fn read(run: &RunFolder, aside: bool) -> anyhow::Result<(Self, bool)> {
         let mut ledger = Self::empty(run);
-        ledger.read_lines(false)?;
-        Ok(ledger)
+        let mut mended = ledger.read_lines(aside)?;
+        let listed: BTreeSet<String> =
+            ledger.lines.values().filter_map(|line| line.trace.clone()).collect();
+        mended |= ledger.add_unlisted(run, &listed)?;
+        Ok((ledger, mended))
     }
 
     /// Makes every line again from its trace. A line whose trace is not there any more is lost.

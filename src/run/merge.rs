@@ -41,6 +41,12 @@ pub(crate) fn merge(
     mix: bool,
     keep_first: bool,
 ) -> anyhow::Result<Merged> {
+    let mut seen = BTreeSet::new();
+    for path in parts {
+        if !seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())) {
+            bail!("{} is named twice", path.display());
+        }
+    }
     let parts = parts.iter().map(|path| open(path, into)).collect::<anyhow::Result<Vec<_>>>()?;
     let Some(first) = parts.first() else { bail!("there is nothing to merge; name the parts") };
     let mut record = first.record.clone();
@@ -128,6 +134,9 @@ pub(crate) fn merge(
 }
 
 fn open(path: &Path, into: &Path) -> anyhow::Result<Part> {
+    if !path.is_dir() {
+        bail!("{} is not the folder of a run", path.display());
+    }
     if fs::canonicalize(path).ok().is_some_and(|path| fs::canonicalize(into).ok() == Some(path)) {
         bail!("{} is a part and the place to merge into; name another --into", path.display());
     }
@@ -144,6 +153,7 @@ fn join(all: &mut Planned, part: &Planned) {
     all.criteria.extend(part.criteria.iter().cloned());
     all.modes.extend(part.modes.iter().copied());
     all.repeats = all.repeats.max(part.repeats);
+    all.types.extend(part.types.clone());
     for (case, editors) in &part.edits {
         all.edits.entry(case.clone()).or_default().extend(editors.iter().cloned());
     }

@@ -28,4 +28,4 @@ pub(crate) use self::record::{Planned, RunRecord, differences};
 pub(crate) use self::recordings::Recordings;
 pub(crate) use self::runner::{End, Progress, Runner, Tally};
 pub(crate) use self::status::{Status, status};
-pub(crate) use self::table::table;
+pub(crate) use self::table::{Reason, reasons, table};

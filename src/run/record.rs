@@ -10,11 +10,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use deeplook_tools::scene::cut;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::job::{JobKey, Shard};
 use crate::files;
 use crate::prompt::Mode;
+use crate::trace::ResultLine;
 
 const FORMAT: u32 = 1;
 
@@ -41,6 +42,9 @@ pub(crate) struct Planned {
     pub repeats: u32,
     /// Of all shards together.
     pub edits: BTreeMap<String, BTreeSet<String>>,
+    /// The type of each case that has one.
+    #[serde(default)]
+    pub types: BTreeMap<String, String>,
     pub shard: Option<Shard>,
 }
 
@@ -117,6 +121,34 @@ impl RunRecord {
             );
         }
         serde_json::from_value(value).with_context(broken).map(Some)
+    }
+
+    /// What was wanted and is in none of the `lines`, as lines without an outcome: whoever reports on
+    /// a run that is not finished says so.
+    pub(crate) fn open_lines(&self, lines: &[ResultLine]) -> Vec<ResultLine> {
+        let known: BTreeSet<JobKey> = lines.iter().filter_map(JobKey::of).collect();
+        let open = self.planned.keys().filter(|key| !known.contains(key));
+        let line = |JobKey { case, editor, criterion, mode, repeat }: JobKey| {
+            let settings = self.settings.get(&mode).unwrap_or(&Value::Null);
+            let pack = |field: &str| settings["pack"][field].as_str();
+            let prompts = || {
+                let hash = pack("hash")?.get(..12)?;
+                Some(format!("{}/{}@{hash}", pack("name")?, pack("version")?))
+            };
+            let line = json!({
+                "case": case,
+                "editor": editor,
+                "type": self.planned.types.get(&case),
+                "criterion": criterion,
+                "mode": mode,
+                "repeat": repeat,
+                "model": settings["model"]["id"],
+                "prompts": prompts(),
+                "reason": "it is wanted, and not judged yet",
+            });
+            serde_json::from_value(line).ok()
+        };
+        open.filter_map(line).collect()
     }
 
     /// Writes the record, whole or not at all.

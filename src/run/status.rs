@@ -10,7 +10,7 @@ use super::job::JobKey;
 use super::ledger::{Ledger, bundle_names};
 use super::lock::RunLock;
 use super::record::RunRecord;
-use super::table::table;
+use super::table::{Reason, reasons, table};
 use crate::message::Usage;
 use crate::trace::{OutcomeName, RunFolder};
 
@@ -31,9 +31,11 @@ pub(crate) struct Status {
     pub usage: Usage,
     /// What the replies cost when they were made, as far as it is known.
     pub cost: Option<f64>,
-    /// What this run paid for them.
+    /// What this run paid, also for what was judged again since.
     pub paid: Option<f64>,
     pub calls: u64,
+    /// Why there are judgements without a verdict, the most frequent first.
+    pub without_verdict: Vec<Reason>,
     /// Which part of a run this is.
     pub shard: Option<String>,
     #[serde(skip)]
@@ -67,6 +69,7 @@ pub(crate) fn status(folder: &Path) -> anyhow::Result<Status> {
     }
     let done = outcomes.values().sum();
     let all = || lines.values();
+    let cost: Option<f64> = all().map(|line| line.cost).sum();
     Ok(Status {
         planned,
         done,
@@ -75,9 +78,10 @@ pub(crate) fn status(folder: &Path) -> anyhow::Result<Status> {
         other_traces: bundle_names(&run)?.len().saturating_sub(lines.len()),
         running: RunLock::holder(folder),
         usage: all().fold(Usage::default(), |sum, line| sum.plus(line.usage)),
-        cost: all().map(|line| line.cost).sum(),
-        paid: all().map(|line| line.paid).sum(),
+        cost,
+        paid: cost.map(|_| ledger.spent().cost),
         calls: ledger.spent().calls,
+        without_verdict: reasons(all()),
         shard: record.planned.shard.map(|shard| shard.to_string()),
         table: table(record.planned.keys(), lines),
         open,

@@ -1,6 +1,10 @@
 //! What a run amounts to, in a few lines for a person.
 
 use std::collections::BTreeMap;
+use std::fmt;
+
+use deeplook_tools::scene::cut;
+use serde::Serialize;
 
 use super::job::JobKey;
 use crate::prompt::Mode;
@@ -57,6 +61,41 @@ pub(crate) fn table(
         ]);
     }
     aligned(&cells)
+}
+
+/// Why so many judgements have no verdict.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Reason {
+    pub outcome: OutcomeName,
+    pub judgements: usize,
+    pub reason: String,
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { outcome, judgements, reason } = self;
+        write!(f, "{judgements} {outcome}: {}", cut(reason, 300))
+    }
+}
+
+/// Why judgements have no verdict, the most frequent reason first.
+pub(crate) fn reasons<'a>(lines: impl Iterator<Item = &'a ResultLine>) -> Vec<Reason> {
+    let mut counts: BTreeMap<(OutcomeName, &str), usize> = BTreeMap::new();
+    for line in lines {
+        if let (Some(outcome), Some(reason)) = (line.outcome(), &line.reason)
+            && outcome != OutcomeName::Verdict
+        {
+            *counts.entry((outcome, reason)).or_default() += 1;
+        }
+    }
+    let reason = |((outcome, reason), judgements): ((OutcomeName, &str), usize)| Reason {
+        outcome,
+        judgements,
+        reason: reason.to_owned(),
+    };
+    let mut reasons: Vec<Reason> = counts.into_iter().map(reason).collect();
+    reasons.sort_by_key(|reason| std::cmp::Reverse(reason.judgements));
+    reasons
 }
 
 /// Columns side by side; numbers stand to the right.

@@ -432,7 +432,7 @@ fn mistakes_in_a_run_are_explained() {
         (vec!["eval", "set", "--criterion", "beauty"], "beauty"),
         (vec!["eval", "set", "--max-cost=-1"], "over 0"),
         (vec!["eval", "set", "--min-coverage", "95"], "from 0 to 1"),
-        (vec!["eval", "set", "--log", "no/such/folder/log"], "cannot write the log"),
+        (vec!["eval", "set", "--log", "set/cases.jsonl/log"], "cannot write the log"),
         (vec!["eval", "boxless", "--mode", "oracle"], "boxes"),
         (vec!["run", "merge", "set", "--into", "x"], "run.json"),
         (vec!["run", "rebuild", "set"], "judgements"),
@@ -442,4 +442,55 @@ fn mistakes_in_a_run_are_explained() {
         assert!(stderr(&output).contains(hint), "{args:?}: {}", stderr(&output));
     }
     assert!(!folder.path().join("traces").exists(), "nothing half-written");
+}
+
+#[test]
+fn what_is_tried_again_is_asked_again() {
+    let folder = data(1);
+    let server = Server::start(vec![Step::Reply(babble)]);
+    let output = run(folder.path(), &server, &[]);
+    assert!(stdout(&output).contains("4 abstained: "), "{}", stdout(&output));
+    let asked = server.arrived().len();
+    let again = run(folder.path(), &server, &["--retry", "abstained"]);
+    assert_eq!(exit(&again), Some(0), "{}", stderr(&again));
+    assert_eq!(server.arrived().len(), 2 * asked, "kept replies would say the same again");
+    let status = ["run", "status", "run", "--json"];
+    let status = printed(&deeplook(folder.path()).args(status).output().unwrap());
+    assert_eq!(status["calls"], 2 * asked, "what was judged again was asked too");
+    assert_eq!(status["without_verdict"][0]["judgements"], 4, "{status}");
+}
+
+fn babble(_: &Value) -> Value {
+    json!({ "choices": [{ "message": { "role": "assistant", "content": "Well." }, "finish_reason": "stop" }] })
+}
+
+#[test]
+fn a_report_counts_what_is_not_judged_yet() {
+    let folder = data(3);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    run(folder.path(), &server, &["--max-calls", "3", "--concurrency", "1"]);
+    let report = |more: &[&str]| {
+        deeplook(folder.path()).args(["report", "run"]).args(more).output().unwrap()
+    };
+    let gate = report(&["--min-coverage", "50%"]);
+    assert_eq!(exit(&gate), Some(1), "{}", stderr(&gate));
+    let shown = stdout(&report(&[]));
+    assert!(shown.contains("not judged yet"), "{shown}");
+    stdout(&run(folder.path(), &server, &[]));
+    assert_eq!(exit(&report(&["--min-coverage", "100%"])), Some(0));
+}
+
+#[test]
+fn another_part_goes_into_another_folder() {
+    let folder = data(3);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&run(folder.path(), &server, &["--shard", "1/3"]));
+    let other = run(folder.path(), &server, &["--shard", "2/3"]);
+    assert_eq!(exit(&other), Some(2));
+    assert!(stderr(&other).contains("part 1/3"), "{}", stderr(&other));
+    stdout(&run(folder.path(), &server, &["--shard", "2/3", "--mix"]));
+    let twice = ["run", "merge", "run", "./run", "--into", "whole"];
+    let twice = deeplook(folder.path()).args(twice).output().unwrap();
+    assert_eq!(exit(&twice), Some(2));
+    assert!(stderr(&twice).contains("named twice"), "{}", stderr(&twice));
 }

@@ -73,6 +73,9 @@ pub(super) fn run(args: &DataSetArgs, strict: bool, json: bool) -> anyhow::Resul
                 counted(problems.warnings(), "warning")
             ),
         });
+        if set.edits() == 0 {
+            text.push_str("it names no edited pictures: say where they are with --edits DIR\n");
+        }
         anstream::stdout().write_all(text.as_bytes())?;
     }
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
