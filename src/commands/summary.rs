@@ -96,7 +96,7 @@ impl Summary {
 
     /// Why it has stopped before the end, if so.
     pub(super) fn stopped(&self) -> Option<&str> {
-        self.stopped.as_deref()
+        self.reason.as_deref()
     }
 
     pub(super) fn show(&self, quiet: bool, json: bool) -> anyhow::Result<()> {
