@@ -20,7 +20,9 @@ use crate::message::Dialect;
 use crate::prompt::Mode;
 use crate::protocol::Targets;
 use crate::replay::Recaller;
-use crate::trace::{self, Bundle, CaseRecord, FileRecord, Manifest, ResultLine, ToolsRecord};
+use crate::trace::{
+    self, Bundle, CaseRecord, FileRecord, Manifest, ResultLine, RunFolder, ToolsRecord,
+};
 
 /// What was seen in a run.
 #[derive(Debug)]
@@ -87,7 +89,20 @@ impl Recordings {
             notes.push(format!("it is not finished: {unmade} of its judgements have no trace"));
         }
         let read = |(key, line): (JobKey, &ResultLine)| recorded(folder, key, line);
-        let all = keys.into_par_iter().map(read).collect::<anyhow::Result<Vec<_>>>()?;
+        let read: Vec<_> = keys.into_par_iter().map(read).collect();
+        let count = read.len();
+        let mut first = None;
+        let all: Vec<Recorded> = read
+            .into_iter()
+            .filter_map(|one| one.map_err(|why| first.get_or_insert(why)).ok())
+            .collect();
+        if let Some(why) = first {
+            if all.is_empty() {
+                return Err(why.context(format!("no trace of {} can be used", folder.display())));
+            }
+            let broken = count - all.len();
+            notes.push(format!("{broken} of its traces cannot be used, such as that of {why:#}"));
+        }
         let mut recordings = Self {
             folder: folder.to_owned(),
             cases: cases(folder, &all)?,
@@ -190,11 +205,10 @@ fn recorded(folder: &Path, key: JobKey, line: &ResultLine) -> anyhow::Result<Rec
     let trace = Path::new(line.trace.as_deref().unwrap_or_default());
     let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
     if trace.as_os_str().is_empty() || !trace.components().all(inside) {
-        bail!("{}: the line of {key} names no trace of its run", folder.display());
+        bail!("{key}: its line names no trace of its run");
     }
     let trace = folder.join(trace);
-    let manifest = Bundle::manifest_in(&trace)
-        .with_context(|| format!("the trace of {key} cannot be judged again"))?;
+    let manifest = Bundle::manifest_in(&trace).with_context(|| key.to_string())?;
     let Manifest { case, limits, preprocessing, model, tools, .. } = manifest;
     let setup = Setup {
         limits,
@@ -209,16 +223,16 @@ fn recorded(folder: &Path, key: JobKey, line: &ResultLine) -> anyhow::Result<Rec
 /// The cases of a run, by name, with the pictures that it has kept.
 fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Case>> {
     let mut cases: BTreeMap<&str, Case> = BTreeMap::new();
+    let blobs = RunFolder::new(run).blobs();
     for Recorded { key, folder, case: record, .. } in all {
-        let blobs = crate::trace::RunFolder::new(run).blobs();
-        let file = |what: &str, file: &Option<FileRecord>| match file {
+        let file = |what: &str, file: Option<&FileRecord>| match file {
             None => PictureFile::Missing(format!("there was no {what} to judge")),
             Some(file) => match blobs.find(&file.blob) {
                 Ok(path) => PictureFile::Found(path),
                 Err(problem) => PictureFile::Missing(problem.to_string()),
             },
         };
-        let source = file("source", &record.source);
+        let source = file("source", record.source.as_ref());
         let case = cases.entry(&key.case).or_insert_with(|| Case {
             line: 0,
             id: key.case.clone(),
@@ -227,10 +241,10 @@ fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Case>> {
             kind: record.kind.clone(),
             target: record.target.clone(),
             boxes: record.boxes.clone(),
-            reference: record.reference.as_ref().map(|one| file("reference", &Some(one.clone()))),
+            reference: record.reference.as_ref().map(|one| file("reference", Some(one))),
             edits: BTreeMap::new(),
         });
-        let edited = file("edited", &record.edited);
+        let edited = file("edited", record.edited.as_ref());
         let known = case.edits.entry(key.editor.clone()).or_insert_with(|| edited.clone());
         // Where one judgement has the pictures and another has not, they are there.
         for (known, now) in [(known, &edited), (&mut case.source, &source)] {

@@ -179,6 +179,17 @@ fn what_was_not_seen_is_missing_and_said() {
     let reason = again[failed[0]]["reason"].as_str().unwrap();
     assert!(reason.contains("ended as failed") && reason.contains("not today"), "{reason}");
 
+    // A trace that cannot be read is named, and its judgement is missing.
+    let (key, line) = broken.iter().find(|(_, line)| line["outcome"] == "verdict").unwrap();
+    let manifest = folder.join("base").join(line["trace"].as_str().unwrap()).join("manifest.json");
+    let whole = fs::read(&manifest).unwrap();
+    fs::write(&manifest, "{}").unwrap();
+    let output = eval(folder, &server, &["--from-traces", "base", "--run", "torn"]);
+    assert!(stderr(&output).contains("1 of its traces cannot be used"), "{}", stderr(&output));
+    let torn = lines(&folder.join("torn"));
+    assert_eq!((torn.len(), &torn[key]["outcome"]), (8, &json!("missing")));
+    fs::write(&manifest, whole).unwrap();
+
     // Half a run: what it has is judged, and what it has not is said.
     let text = fs::read_to_string(folder.join("base/results.jsonl")).unwrap();
     let (half, _) = text.split_at(text.lines().take(3).map(|line| line.len() + 1).sum());
