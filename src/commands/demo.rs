@@ -56,7 +56,7 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let planned = planned(&set.cases, &judges);
     let settings = judges.iter().map(|(mode, judge)| (*mode, judge.described())).collect();
     let record = RunRecord::new(made.cases_file.clone(), None, planned, settings);
-    let (run, _lock, mut ledger) = super::eval::start(out, &record)?;
+    let (run, _lock, mut ledger) = super::eval::start(out, &record, false)?;
 
     let cases = Arc::new(set.cases);
     let jobs = jobs(&record.planned, &cases);

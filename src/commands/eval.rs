@@ -21,7 +21,8 @@ use crate::judge::{Allowance, Judge, Shared};
 use crate::model::{AnyModel, Gate, GateLimits, KeptReplies, Price, Rules};
 use crate::prompt::Mode;
 use crate::run::{
-    self, Job, Ledger, Planned, Recordings, RunLock, RunRecord, Runner, Selection, differences,
+    self, Difference, Job, Ledger, Planned, Recordings, RunLock, RunRecord, Runner, Selection,
+    differences,
 };
 use crate::trace::RunFolder;
 use crate::{config, equipment, files, models};
@@ -99,7 +100,7 @@ pub(super) fn forecast(args: &EvalArgs) -> anyhow::Result<Forecast> {
 /// Judges what has no outcome yet.
 pub(super) fn judge(args: &EvalArgs) -> anyhow::Result<Summary> {
     let Ready { recordings, set, gate, resolved, record, jobs, folder } = ready(args)?;
-    let (run, _lock, mut ledger) = start(&folder, &record)?;
+    let (run, _lock, mut ledger) = start(&folder, &record, args.mix)?;
     let jobs = to_do(args, jobs, &set.cases, &ledger)?;
     let Resolved { judges, price, unavailable, .. } = resolved;
     introduce(args, &set, recordings.as_ref(), jobs.len(), &run, &ledger, &unavailable);
@@ -300,7 +301,8 @@ fn plan(
 /// The folder of the run, whose settings must be ours.
 fn folder(args: &EvalArgs, set: &OpenSet, record: &RunRecord) -> anyhow::Result<PathBuf> {
     let asked = match &args.run {
-        Some(folder) => folder.clone(),
+        // Without a slash at the end, so that a number can follow.
+        Some(folder) => folder.components().collect(),
         None => {
             let data = set.root.file_name().unwrap_or_default().to_string_lossy();
             let mut name = files::slug(&format!("{data} {}", args.options.model));
@@ -344,21 +346,27 @@ fn folder(args: &EvalArgs, set: &OpenSet, record: &RunRecord) -> anyhow::Result<
             return Ok(folder);
         }
         if !args.new_run {
-            let named: Vec<String> =
-                found.iter().take(10).map(|one| format!("\n  {one}")).collect();
-            bail!(
-                "{} was judged with other settings, and means over both would mean nothing:{}\n\
-                 judge into a folder of its own with --new-run, or go on all the same with --mix",
-                folder.display(),
-                named.concat()
-            );
+            refuse_others(&folder, &found)?;
         }
     }
     bail!("there is no free name beside {}", asked.display())
 }
 
+fn refuse_others(folder: &Path, found: &[Difference]) -> anyhow::Result<()> {
+    let named: Vec<String> = found.iter().take(10).map(|one| format!("\n  {one}")).collect();
+    bail!(
+        "{} was judged with other settings, and means over both would mean nothing:{}\n\
+         judge into a folder of its own with --new-run, or go on all the same with --mix",
+        folder.display(),
+        named.concat()
+    )
+}
+
 /// What is in the folder must be a run, or nothing.
 fn refuse_foreign(folder: &Path, mix: bool) -> anyhow::Result<()> {
+    if let Some(holder) = RunLock::holder(folder) {
+        bail!("another deeplook is at work in {} ({holder}); wait for it", folder.display());
+    }
     let Ok(mut entries) = fs::read_dir(folder) else { return Ok(()) };
     if entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock")) {
         return Ok(());
@@ -380,6 +388,7 @@ fn refuse_foreign(folder: &Path, mix: bool) -> anyhow::Result<()> {
 pub(super) fn start(
     folder: &Path,
     record: &RunRecord,
+    mix: bool,
 ) -> anyhow::Result<(RunFolder, RunLock, Ledger)> {
     files::create_folder(folder)?;
     let lock = RunLock::take(folder)?;
@@ -387,6 +396,11 @@ pub(super) fn start(
     let ledger = Ledger::open(&run)?;
     let mut record = record.clone();
     if let Some(known) = RunRecord::read(folder)? {
+        // Once more under the lock: somebody may have been quicker.
+        let found = differences(&known.settings, &record.settings);
+        if !found.is_empty() && !mix {
+            refuse_others(folder, &found)?;
+        }
         record.started = known.started;
         let ours = record.settings;
         record.settings = known.settings;

@@ -33,7 +33,7 @@ pub(super) fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
             let _lock = RunLock::take(run)?;
             let run = RunFolder::new(run);
             let before = Ledger::look(&run)?;
-            let after = Ledger::rebuild(&run)?;
+            let (after, lost) = Ledger::rebuild(&run)?;
             let same =
                 after.lines().iter().filter(|(key, line)| before.lines().get(key) == Some(line));
             writeln!(
@@ -42,7 +42,13 @@ pub(super) fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
                 after.lines().len(),
                 same.count()
             )?;
-            Ok(ExitCode::SUCCESS)
+            for note in &after.notes {
+                writeln!(anstream::stderr(), "{note}")?;
+            }
+            for key in &lost {
+                writeln!(anstream::stderr(), "lost, because its trace is damaged or gone: {key}")?;
+            }
+            Ok(if lost.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
         }
     }
 }

@@ -15,6 +15,9 @@ use super::root::{PathProblem, Root};
 use super::rows::Row;
 use super::{Case, PictureFile};
 
+/// A longer instruction is a mistake, such as a whole file in its place.
+const LONGEST_INSTRUCTION: usize = 50_000;
+
 /// What reads the rows of one file.
 pub(super) struct Reader<'a> {
     root: &'a Root,
@@ -121,6 +124,13 @@ impl<'a> Reader<'a> {
         let instruction = self.text(Field::Instruction, row)?.unwrap_or_default();
         if instruction.trim().is_empty() {
             return Err(format!("{} is empty or absent", self.quoted(Field::Instruction)));
+        }
+        if instruction.len() > LONGEST_INSTRUCTION {
+            return Err(format!(
+                "{} has {} bytes, more than {LONGEST_INSTRUCTION}; is it an instruction?",
+                self.quoted(Field::Instruction),
+                instruction.len()
+            ));
         }
         let source = self
             .text(Field::Source, row)?

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
 use std::path::Path;
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 
 use super::problem::{DataSetError, Problems, shown, shown_json};
@@ -173,22 +173,55 @@ fn parse_line(line: &[u8]) -> Result<Option<Map<String, Value>>, String> {
     }
 }
 
-/// The first name that an object has twice, at its top: a parser would silently take the last one.
+/// The first name that an object has twice, at any depth: a parser would silently take the last one.
 struct Names(Option<String>);
 
 impl<'de> Deserialize<'de> for Names {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Object;
-        impl<'de> Visitor<'de> for Object {
+        struct Anything;
+        impl<'de> Visitor<'de> for Anything {
             type Value = Names;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("an object")
+                f.write_str("JSON")
+            }
+
+            fn visit_unit<E>(self) -> Result<Names, E> {
+                Ok(Names(None))
+            }
+
+            fn visit_bool<E>(self, _: bool) -> Result<Names, E> {
+                Ok(Names(None))
+            }
+
+            fn visit_i64<E>(self, _: i64) -> Result<Names, E> {
+                Ok(Names(None))
+            }
+
+            fn visit_u64<E>(self, _: u64) -> Result<Names, E> {
+                Ok(Names(None))
+            }
+
+            fn visit_f64<E>(self, _: f64) -> Result<Names, E> {
+                Ok(Names(None))
+            }
+
+            fn visit_str<E>(self, _: &str) -> Result<Names, E> {
+                Ok(Names(None))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
+                let mut twice = None;
+                while let Some(Names(found)) = list.next_element()? {
+                    twice = twice.or(found);
+                }
+                Ok(Names(twice))
             }
 
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Names, A::Error> {
                 let (mut seen, mut twice) = (BTreeSet::new(), None);
-                while let Some((name, IgnoredAny)) = map.next_entry::<String, IgnoredAny>()? {
+                while let Some((name, Names(found))) = map.next_entry::<String, Names>()? {
+                    twice = twice.or(found);
                     if !seen.insert(name.clone()) {
                         twice.get_or_insert(name);
                     }
@@ -196,7 +229,7 @@ impl<'de> Deserialize<'de> for Names {
                 Ok(Names(twice))
             }
         }
-        deserializer.deserialize_map(Object)
+        deserializer.deserialize_any(Anything)
     }
 }
 
@@ -324,9 +357,13 @@ mod tests {
         let mut text = "{\"id\":1}\n".repeat(511).into_bytes();
         text.extend(b"{\"id\": oops}\n{\"name\": \"caf\xe9\"}\n[1]\n{\"id\":2}\n");
         text.extend(b"{\"id\":3, \"type\":\"x\", \"id\":4}\n");
+        text.extend(
+            b"{\"id\":5, \"edits\":{\"e\":\"1.png\",\"e\":\"2.png\"}, \"boxes\":[[1,2.5,-3,4]]}\n",
+        );
         let (rows, problems) = rows("a.jsonl", &text);
         assert_eq!(rows.unwrap().rows.len(), 512);
-        assert_eq!(problems.len(), 4);
+        assert_eq!(problems.len(), 5);
+        assert!(problems[4].contains("line 517: \"e\" is in it twice"), "{problems:?}");
         assert!(problems[3].contains("line 516") && problems[3].contains("twice"), "{problems:?}");
         assert!(problems[0].starts_with("line 512: it is not JSON: expected value at column 8"));
         assert!(problems[1].contains("line 513") && problems[1].contains("0xE9"), "{problems:?}");

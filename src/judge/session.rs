@@ -12,7 +12,7 @@ use super::looks::{Look, MadePicture, NoLook, Sight};
 use super::{Judge, JudgeError, Opened, Plan, RecalledPart, record};
 use crate::deliberation::{Answer, Deliberation, Ending, Step};
 use crate::message::{Observation, Reply, Request, ToolCall};
-use crate::model::{ChatModel, FailedAttempt};
+use crate::model::{ChatModel, FailedAttempt, ModelError};
 use crate::prompt::Criterion;
 use crate::trace::{
     Asked, AttemptFailed, BlobStore, Decided, Event, GaveUp, Observed, Replied, Seen, ToolAnswer,
@@ -151,6 +151,7 @@ impl<M: ChatModel> Session<'_, M> {
                 let replied = Replied { part, turn, reply, elapsed_ms, cached: false };
                 self.record(What::Replied(replied))?;
             }
+            Err(error @ ModelError::Stopped) => return Err(JudgeError::Stopped(error.to_string())),
             Err(error) => {
                 tracing::warn!(%error, "no reply");
                 self.give_up(part, turn, error.to_string(), deliberation)?;

@@ -32,6 +32,8 @@ pub struct Spent {
     pub calls: u64,
     /// US dollars, as far as they are known.
     pub cost: f64,
+    /// Whether the cost of a reply is not known.
+    pub unknown: bool,
 }
 
 impl Allowance {
@@ -54,7 +56,9 @@ impl Allowance {
     }
 
     pub(super) fn charge(&self, cost: Option<f64>) {
-        self.spent.lock().unwrap_or_else(PoisonError::into_inner).cost += cost.unwrap_or(0.0);
+        let mut spent = self.spent.lock().unwrap_or_else(PoisonError::into_inner);
+        spent.cost += cost.unwrap_or(0.0);
+        spent.unknown |= cost.is_none();
     }
 
     /// The limit that is reached, in words.
@@ -65,6 +69,10 @@ impl Allowance {
     fn reached_by(&self, spent: Spent) -> Option<String> {
         if let Some(most) = self.calls.filter(|most| spent.calls >= *most) {
             return Some(format!("{} of {most} model calls are used (--max-calls)", spent.calls));
+        }
+        if self.cost.is_some() && spent.unknown {
+            let why = "the server does not count tokens, so that --max-cost cannot be kept";
+            return Some(format!("{why}; limit the run with --max-calls instead"));
         }
         let most = self.cost.filter(|most| spent.cost >= *most)?;
         Some(format!("${:.4} of ${most} are spent (--max-cost)", spent.cost))

@@ -1,11 +1,12 @@
 //! How many requests a server gets at a time, and how many in a minute.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::Notify;
-use tokio::time::{Instant, sleep_until};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, sleep, sleep_until};
 
 /// What a success gives back and a refusal takes away, in requests at a time. So the number falls
 /// while more than one request in eleven is refused as too many, and grows otherwise.
@@ -14,6 +15,9 @@ const SHRINKAGE: f64 = 1.0;
 
 /// Tokens of a request before any was counted.
 const FIRST_GUESS: f64 = 2000.0;
+
+/// No request has more; a server that counts more is mistaken.
+const MOST_TOKENS: u64 = 10_000_000;
 
 /// The bounds of a [`Gate`].
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -34,6 +38,7 @@ pub struct Gate {
     limits: GateLimits,
     state: Mutex<State>,
     room: Notify,
+    closed: watch::Sender<bool>,
 }
 
 #[derive(Debug)]
@@ -64,7 +69,25 @@ impl Gate {
             next_tokens: now,
             usual_tokens: FIRST_GUESS,
         };
-        Self { limits, state: Mutex::new(state), room: Notify::new() }
+        let closed = watch::Sender::new(false);
+        Self { limits, state: Mutex::new(state), room: Notify::new(), closed }
+    }
+
+    /// From now on, questions that are not with the server for a while are given back.
+    pub fn close(&self) {
+        self.closed.send_replace(true);
+    }
+
+    /// Returns when the gate is closed and a question has been on this side of it for long.
+    pub(super) async fn given_back(&self, with_server: &AtomicBool) {
+        const PATIENCE: u32 = 50;
+        // It only ends without the value when the gate is gone, and it is not.
+        let _ = self.closed.subscribe().wait_for(|closed| *closed).await;
+        let mut waited = 0;
+        while waited < PATIENCE {
+            sleep(Duration::from_millis(100)).await;
+            waited = if with_server.load(Ordering::Relaxed) { 0 } else { waited + 1 };
+        }
     }
 
     /// How many requests may be under way at a time now.
@@ -197,7 +220,7 @@ impl Pass<'_> {
             self.0.room.notify_one();
         }
         if let (Some(tokens), Some(rate)) = (tokens, self.0.limits.tokens_per_minute) {
-            let tokens = tokens as f64;
+            let tokens = tokens.min(MOST_TOKENS) as f64;
             // What was too little for it is made up for; what was too much is a reserve.
             let more = share(tokens - state.usual_tokens, rate);
             state.next_tokens += more;

@@ -53,6 +53,8 @@ impl KeptReplies {
             return None;
         }
         let path = self.path(request, repeat);
+        // A pipe would never end.
+        fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let kept: Kept = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
         if kept.format != FORMAT {
             return None;

@@ -72,6 +72,9 @@ pub enum ModelError {
     /// A content filter stepped in.
     #[error("{0}")]
     Filtered(String),
+    /// Nobody waits for the answer any more, and it was not asked for.
+    #[error("stopped while it waited to be asked")]
+    Stopped,
 }
 
 /// A model chosen at run time.

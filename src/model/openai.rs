@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -138,17 +139,21 @@ impl ChatModel for OpenAi {
             retry: self.retry.clone(),
             taken: Arc::new(taken_ids(request)),
             gate: Arc::clone(&self.gate),
+            with_server: Arc::default(),
             failed,
         };
+        let with_server = Arc::clone(&transport.with_server);
         let client =
             Client::build(self.http.clone(), self.endpoint.clone()).with_http_service(transport);
         let chat = client.chat();
         let mut asking = std::pin::pin!(chat.create_byot::<_, Reply>(body));
+        let mut given_back = std::pin::pin!(self.gate.given_back(&with_server));
         let outcome = loop {
             tokio::select! {
                 biased;
                 Some(failure) = failures.recv() => on_attempt(failure),
                 outcome = &mut asking => break outcome,
+                () = &mut given_back => return Err(ModelError::Stopped),
             }
         };
         while let Ok(failure) = failures.try_recv() {
@@ -261,6 +266,8 @@ struct Transport {
     retry: RetryPolicy,
     taken: Arc<HashSet<String>>,
     gate: Arc<Gate>,
+    /// Whether an attempt is under way.
+    with_server: Arc<AtomicBool>,
     failed: UnboundedSender<FailedAttempt>,
 }
 
@@ -293,10 +300,13 @@ impl Service<HttpRequestFactory> for Transport {
 impl Transport {
     async fn attempt(&self, factory: &HttpRequestFactory) -> Result<Reply, Problem> {
         let pass = self.gate.enter().await;
+        self.with_server.store(true, Ordering::Relaxed);
         let answer = self.exchange(factory).await;
+        self.with_server.store(false, Ordering::Relaxed);
         match &answer {
             Ok(Reply { usage, .. }) => {
-                pass.served(usage.prompt_tokens.map(|n| n + usage.completion_tokens.unwrap_or(0)));
+                let completion = usage.completion_tokens.unwrap_or(0);
+                pass.served(usage.prompt_tokens.map(|n| n.saturating_add(completion)));
             }
             Err(Problem { status: Some(429), .. }) => pass.refused(),
             Err(_) => drop(pass),

@@ -33,6 +33,10 @@ fn change(line: &ResultLine, case: &Case, editor: &str) -> Option<String> {
     if judged.facts != Inputs::of(&cases::record(case, editor)).facts {
         return Some("the instruction, type, target or boxes".to_owned());
     }
+    // A judgement without pictures had none to compare.
+    if judged.source.is_some() && judged.reference.is_some() != case.reference.is_some() {
+        return Some("the reference".to_owned());
+    }
     let since = judged_since(line)?;
     let pictures = [
         ("the source", Some(&case.source), &judged.source),
@@ -51,7 +55,9 @@ fn judged_since(line: &ResultLine) -> Option<SystemTime> {
     let took = Duration::from_secs_f64(line.seconds.unwrap_or(0.0).clamp(0.0, 1e9));
     // They are read before the first event; a busy machine may take a while in between.
     let before = took + ROUNDING + Duration::from_secs(60);
-    (UNIX_EPOCH + Duration::from_millis(line.at?)).checked_sub(before)
+    let at = UNIX_EPOCH + Duration::from_millis(line.at?);
+    // A clock that ran ahead tells nothing.
+    if at > SystemTime::now() { Some(UNIX_EPOCH) } else { at.checked_sub(before) }
 }
 
 fn is_younger(path: &Path, since: SystemTime) -> bool {

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use anyhow::Context as _;
 use rayon::prelude::*;
@@ -60,12 +60,27 @@ impl Ledger {
         Ok((ledger, mended))
     }
 
-    /// Makes every line again from its trace. A line whose trace is not there any more is lost.
-    pub(crate) fn rebuild(run: &RunFolder) -> anyhow::Result<Self> {
+    /// Makes every line again from its trace. A line whose trace is damaged or gone is lost: it is
+    /// returned, and the file as it was is kept.
+    pub(crate) fn rebuild(run: &RunFolder) -> anyhow::Result<(Self, Vec<JobKey>)> {
+        let mut before = Self::empty(run);
+        before.read_lines(true)?;
         let mut ledger = Self::empty(run);
         ledger.add_unlisted(run, &BTreeSet::new())?;
+        let worse = |(key, line): (&JobKey, &ResultLine)| {
+            // An older trace of the same judgement is no stand-in for a later one.
+            let now = ledger.lines.get(key);
+            let gone = now.is_none_or(|now| now.trace != line.trace);
+            gone.then(|| key.clone())
+        };
+        let lost: Vec<JobKey> = before.lines.iter().filter_map(worse).collect();
+        if !lost.is_empty() {
+            let text = fs::read(&ledger.path).unwrap_or_default();
+            let aside = put_aside(&ledger.path, &text)?;
+            ledger.notes.push(format!("the file as it was is {}", aside.display()));
+        }
         ledger.write_all().with_context(|| cannot_write(&ledger.path))?;
-        Ok(ledger)
+        Ok((ledger, lost))
     }
 
     fn empty(run: &RunFolder) -> Self {
@@ -132,7 +147,7 @@ impl Ledger {
         }
         let (mut broken, mut double) = (0, 0);
         for line in text[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
-            let read = serde_json::from_slice::<ResultLine>(line).ok();
+            let read = serde_json::from_slice::<ResultLine>(line).ok().filter(is_ours);
             match read.and_then(|line| Some((JobKey::of(&line)?, line))) {
                 Some((key, line)) => {
                     self.charge(&line);
@@ -142,8 +157,7 @@ impl Ledger {
             }
         }
         if broken > 0 && aside {
-            let aside = self.path.with_extension("jsonl.damaged");
-            fs::write(&aside, &text).with_context(|| cannot_write(&aside))?;
+            let aside = put_aside(&self.path, &text)?;
             self.notes.push(format!(
                 "{broken} lines of results.jsonl could not be read and are made again from their traces; the file \
                  as it was is {}",
@@ -229,6 +243,24 @@ impl Unwritten {
         }
         written
     }
+}
+
+/// A line that tells of a trace in this run, and no score that no label has.
+fn is_ours(line: &ResultLine) -> bool {
+    let own = |trace: &String| {
+        let mut parts = Path::new(trace).components();
+        let folder = parts.next() == Some(Component::Normal("judgements".as_ref()));
+        folder && matches!(parts.next(), Some(Component::Normal(_))) && parts.next().is_none()
+    };
+    line.trace.as_ref().is_none_or(own)
+        && line.score.is_none_or(|score| (0.0..=100.0).contains(&score))
+}
+
+/// Keeps a file of lines as it was.
+fn put_aside(path: &Path, text: &[u8]) -> anyhow::Result<PathBuf> {
+    let aside = path.with_extension("jsonl.damaged");
+    files::replace(&aside, text).with_context(|| cannot_write(&aside))?;
+    Ok(aside)
 }
 
 fn cannot_write(path: &Path) -> String {

@@ -16,6 +16,7 @@ impl RunLock {
     pub(crate) fn take(run: &Path) -> anyhow::Result<Self> {
         let path = path(run);
         let cannot = || format!("cannot lock {}", path.display());
+        refuse_links(&path)?;
         let mut file = File::options()
             .read(true)
             .write(true)
@@ -48,12 +49,22 @@ impl RunLock {
 
     /// Who is at work in the run, if anybody is.
     pub(crate) fn holder(run: &Path) -> Option<String> {
-        let mut file = File::open(path(run)).ok()?;
+        let path = path(run);
+        refuse_links(&path).ok()?;
+        let mut file = File::open(path).ok()?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Some(said(&mut file)),
             _ => None,
         }
     }
+}
+
+/// What somebody sent us may hold a link, and who the lock belongs to is written into it.
+fn refuse_links(path: &Path) -> anyhow::Result<()> {
+    if fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) {
+        bail!("{} is not an ordinary file; remove it", path.display());
+    }
+    Ok(())
 }
 
 fn path(run: &Path) -> PathBuf {

@@ -47,7 +47,20 @@ pub(crate) fn merge(
             bail!("{} is named twice", path.display());
         }
     }
-    let parts = parts.iter().map(|path| open(path, into)).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut all = Vec::new();
+    // What was merged before is the first part.
+    match RunRecord::read(into)? {
+        Some(record) => all.push(Part::take(into, record)?),
+        None if fs::read_dir(into).is_ok_and(|mut entries| entries.next().is_some()) => {
+            bail!("{} is not empty and not a run; name another folder", into.display());
+        }
+        None => {}
+    }
+    let there = all.len();
+    for path in parts {
+        all.push(open(path, into)?);
+    }
+    let parts = all;
     let Some(first) = parts.first() else { bail!("there is nothing to merge; name the parts") };
     let mut record = first.record.clone();
     for part in &parts[1..] {
@@ -89,48 +102,53 @@ pub(crate) fn merge(
     }
 
     files::create_folder(into)?;
-    let _lock = RunLock::take(into)?;
-    if let Some(known) = RunRecord::read(into)? {
-        let found = differences(&known.settings, &record.settings);
-        if let (Some(one), false) = (found.first(), mix) {
-            bail!(
-                "{} holds a run with other settings ({one}); name another folder",
-                into.display()
-            );
-        }
-    }
+    let _lock = if there == 0 { Some(RunLock::take(into)?) } else { None };
     let missing: Vec<JobKey> =
         record.planned.keys().filter(|key| !taken.contains_key(key)).collect();
     record.write(into)?;
-    // First what counts, then what else is there: a name that is taken then stays as it is.
-    for (owner, line) in taken.values() {
-        if let Some(trace) = &line.trace {
-            bring_bundle(&parts[*owner], into, trace)?;
-        }
-    }
-    for (place, part) in parts.iter().enumerate() {
+    for part in &parts[there..] {
         bring_blobs(part, into)?;
-        let left: BTreeSet<&str> = double
-            .iter()
-            .filter(|key| taken.get(key).is_some_and(|(owner, _)| *owner != place))
-            .filter_map(|key| part.ledger.lines().get(key)?.trace.as_deref())
-            .collect();
+    }
+    let (mut new, mut brought) = (Vec::new(), BTreeSet::new());
+    for (owner, line) in taken.values().filter(|(owner, _)| *owner >= there) {
+        let mut line = (*line).clone();
+        if let Some(trace) = &mut line.trace {
+            brought.insert((*owner, trace.clone()));
+            *trace = bring_bundle(&parts[*owner], into, trace)?;
+        }
+        new.push(line);
+    }
+    // What else was tried is evidence too, but for judgements that are another part's.
+    let owners: BTreeMap<&str, usize> = taken
+        .values()
+        .filter_map(|(owner, line)| Some((base(line.trace.as_deref()?), *owner)))
+        .collect();
+    for (place, part) in parts.iter().enumerate().skip(there) {
         for name in bundle_names(&part.run)? {
             let trace = format!("judgements/{name}");
-            if !left.contains(trace.as_str()) && !into.join(&trace).exists() {
+            let ours = owners.get(base(&trace)).is_none_or(|owner| *owner == place);
+            if ours && !brought.contains(&(place, trace.clone())) {
                 bring_bundle(part, into, &trace)?;
             }
         }
     }
-    let run = RunFolder::new(into);
-    let mut ledger = Ledger::open(&run)?;
-    let lines = taken.values().map(|(_, line)| (*line).clone());
-    let new = lines
-        .filter(|line| JobKey::of(line).is_some_and(|key| ledger.lines().get(&key) != Some(line)));
-    let new: Vec<ResultLine> = new.collect();
+    let mut ledger = Ledger::open(&RunFolder::new(into))?;
+    let new: Vec<ResultLine> = new
+        .into_iter()
+        .filter(|line| JobKey::of(line).is_some_and(|key| ledger.lines().get(&key) != Some(line)))
+        .collect();
     let written = ledger.add(&new).and_then(Unwritten::write);
     written.with_context(|| format!("cannot write to {}", into.display()))?;
     Ok(Merged { lines: ledger.lines().len(), missing, double })
+}
+
+impl Part {
+    fn take(path: &Path, record: RunRecord) -> anyhow::Result<Self> {
+        let lock = RunLock::take(path)?;
+        let run = RunFolder::new(path);
+        let ledger = Ledger::open(&run)?;
+        Ok(Self { run, record, ledger, _lock: lock })
+    }
 }
 
 fn open(path: &Path, into: &Path) -> anyhow::Result<Part> {
@@ -143,10 +161,7 @@ fn open(path: &Path, into: &Path) -> anyhow::Result<Part> {
     let record = RunRecord::read(path)?.with_context(|| {
         format!("{} is not the folder of a run: it has no run.json", path.display())
     })?;
-    let lock = RunLock::take(path)?;
-    let run = RunFolder::new(path);
-    let ledger = Ledger::open(&run)?;
-    Ok(Part { run, record, ledger, _lock: lock })
+    Part::take(path, record)
 }
 
 fn join(all: &mut Planned, part: &Planned) {
@@ -172,16 +187,38 @@ fn bring_blobs(part: &Part, into: &Path) -> anyhow::Result<()> {
     Ok(files::sync_folder(&into)?)
 }
 
-fn bring_bundle(part: &Part, into: &Path, trace: &str) -> anyhow::Result<()> {
-    let (from, into) = (part.run.path().join(trace), into.join(trace));
-    files::create_folder(&into)?;
-    for file in ["manifest.json", "events.jsonl"] {
-        // A judgement that was killed early may have neither.
-        if from.join(file).is_file() {
-            link(&from.join(file), &into.join(file))?;
-        }
+/// The name that all traces of a judgement share: without the number of the later ones, which is
+/// shorter than the hash before it.
+fn base(trace: &str) -> &str {
+    match trace.rsplit_once('-') {
+        Some((base, number)) if number.len() < 8 && number.parse::<u32>().is_ok() => base,
+        _ => trace,
     }
-    Ok(())
+}
+
+/// Brings a trace under its own name, or under a free one where another trace has it. Returns where
+/// it is now.
+fn bring_bundle(part: &Part, into: &Path, trace: &str) -> anyhow::Result<String> {
+    const FILES: [&str; 2] = ["manifest.json", "events.jsonl"];
+    let from = part.run.path().join(trace);
+    let read = |folder: &Path| FILES.map(|file| fs::read(folder.join(file)).ok());
+    for number in 1u32.. {
+        let place = if number == 1 { trace.to_owned() } else { format!("{trace}-{number}") };
+        let to = into.join(&place);
+        if !to.exists() {
+            files::create_folder(&to)?;
+        } else if fs::read_dir(&to)?.next().is_some() && read(&to) != read(&from) {
+            continue;
+        }
+        for file in FILES {
+            // A judgement that was killed early may have neither.
+            if from.join(file).is_file() {
+                link(&from.join(file), &to.join(file))?;
+            }
+        }
+        return Ok(place);
+    }
+    bail!("there is no free name for {trace} in {}", into.display())
 }
 
 /// A second name for the same file, or a copy where that cannot be. What is there stays.

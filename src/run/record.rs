@@ -19,6 +19,9 @@ use crate::trace::ResultLine;
 
 const FORMAT: u32 = 1;
 
+/// More repetitions of a judgement are a mistake.
+const MOST_REPEATS: u32 = 10_000;
+
 /// `run.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RunRecord {
@@ -120,7 +123,11 @@ impl RunRecord {
                 value["format"]
             );
         }
-        serde_json::from_value(value).with_context(broken).map(Some)
+        let record: Self = serde_json::from_value(value).with_context(broken)?;
+        if record.planned.repeats > MOST_REPEATS {
+            bail!("{}: planned.repeats is more than {MOST_REPEATS}", path.display());
+        }
+        Ok(Some(record))
     }
 
     /// What was wanted and is in none of the `lines`, as lines without an outcome: whoever reports on

@@ -161,6 +161,7 @@ impl Runner {
                         return Ok(End::Interrupted);
                     }
                     stop = Some(End::Interrupted);
+                    work.runner.gate.close();
                     tell(Progress::Stopping(
                         "stopping when what is under way is finished; once more to stop at once",
                     ));
@@ -288,6 +289,8 @@ impl Work {
         let prepared = match judge.prepare(case, &key.criterion) {
             Ok(prepared) => prepared,
             Err(JudgeError::Protocol(problem)) => return Ok(Err(problem.to_string())),
+            // The pack was tried before: it is this case that it cannot tell of.
+            Err(JudgeError::Prompt(problem)) => return Ok(Err(problem.to_string())),
             Err(error) => return Err(error),
         };
         let Some(recordings) = &self.runner.recordings else { return Ok(Ok(prepared)) };

@@ -28,7 +28,7 @@ pub(crate) fn table(
     let mut rows: BTreeMap<(Mode, String, String), Row> = BTreeMap::new();
     for key in planned {
         let line = lines.get(&key);
-        let row = rows.entry((key.mode, key.criterion, key.editor)).or_default();
+        let row = rows.entry((key.mode, key.criterion, plain(&key.editor))).or_default();
         row.planned += 1;
         match line.and_then(|line| Some((line.outcome()?, line.score))) {
             Some((OutcomeName::Verdict, Some(score))) => row.scores.push(score),
@@ -96,6 +96,11 @@ pub(crate) fn reasons<'a>(lines: impl Iterator<Item = &'a ResultLine>) -> Vec<Re
     let mut reasons: Vec<Reason> = counts.into_iter().map(reason).collect();
     reasons.sort_by_key(|reason| std::cmp::Reverse(reason.judgements));
     reasons
+}
+
+/// A name from a data set, without what would break a line.
+fn plain(name: &str) -> String {
+    cut(&name.replace(char::is_control, "�"), 60)
 }
 
 /// Columns side by side; numbers stand to the right.

@@ -494,3 +494,108 @@ fn another_part_goes_into_another_folder() {
     assert_eq!(exit(&twice), Some(2));
     assert!(stderr(&twice).contains("named twice"), "{}", stderr(&twice));
 }
+
+#[test]
+fn parts_can_be_merged_one_after_the_other_and_keep_their_traces() {
+    let folder = data(3);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    for part in ["1/3", "2/3", "3/3"] {
+        let into = format!("part-{}", &part[..1]);
+        stdout(&run(folder.path(), &server, &["--shard", part, "--run", &into]));
+    }
+    let merge =
+        |more: &[&str]| deeplook(folder.path()).args(["run", "merge"]).args(more).output().unwrap();
+    assert_eq!(exit(&merge(&["part-1", "--into", "whole"])), Some(1), "the rest is missing");
+    merge(&["part-2", "--into", "whole"]);
+    let last = merge(&["part-3", "--into", "whole"]);
+    assert!(stdout(&last).contains("12 judgements") && !stdout(&last).contains("missing"));
+
+    // The same judgements from elsewhere: the first ones stay, line and trace.
+    stdout(&run(folder.path(), &server, &["--run", "other", "--no-cache"]));
+    let refused = merge(&["other", "--into", "whole"]);
+    assert!(stderr(&refused).contains("--keep-first"), "{}", stderr(&refused));
+    let before = lines(&folder.path().join("whole"));
+    stdout(&merge(&["other", "--into", "whole", "--keep-first"]));
+    assert_eq!(lines(&folder.path().join("whole")), before);
+    let replay = ["replay", "whole", "--tools", "recorded"];
+    stdout(&deeplook(folder.path()).args(replay).output().unwrap());
+}
+
+#[test]
+fn lines_and_locks_from_elsewhere_lead_nowhere() {
+    let folder = data(1);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&run(folder.path(), &server, &[]));
+    let file = folder.path().join("run/results.jsonl");
+    let good = judged(&folder.path().join("run"));
+    let text = fs::read_to_string(&file).unwrap();
+    let first = text.lines().next().unwrap();
+    let trace = serde_json::from_str::<Value>(first).unwrap()["trace"].to_string();
+    fs::write(&file, text.replacen(&trace, "\"judgements/../../outside\"", 1)).unwrap();
+    fs::create_dir(folder.path().join("outside")).unwrap();
+    let args = ["run", "merge", "run", "--into", "deep/whole"];
+    stdout(&deeplook(folder.path()).args(args).output().unwrap());
+    assert!(!folder.path().join("deep/outside").exists());
+    assert_eq!(judged(&folder.path().join("deep/whole")), good);
+
+    #[cfg(unix)]
+    {
+        let victim = folder.path().join("victim");
+        fs::write(&victim, "precious").unwrap();
+        fs::remove_file(folder.path().join("run/.lock")).unwrap();
+        std::os::unix::fs::symlink(&victim, folder.path().join("run/.lock")).unwrap();
+        let output = deeplook(folder.path()).args(["run", "rebuild", "run"]).output().unwrap();
+        assert_eq!(exit(&output), Some(2), "{}", stderr(&output));
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    }
+}
+
+#[test]
+fn a_rebuild_names_what_it_loses_and_keeps_the_old_file() {
+    let folder = data(1);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&run(folder.path(), &server, &[]));
+    let at = |name: &str| folder.path().join("run").join(name);
+    let before = fs::read(at("results.jsonl")).unwrap();
+    let broken = fs::read_dir(at("judgements")).unwrap().next().unwrap().unwrap().path();
+    fs::remove_file(broken.join("manifest.json")).unwrap();
+    let output = deeplook(folder.path()).args(["run", "rebuild", "run"]).output().unwrap();
+    assert_eq!(exit(&output), Some(1));
+    assert!(stderr(&output).contains("lost") && stderr(&output).contains("case"), "{output:?}");
+    assert_eq!(fs::read(at("results.jsonl.damaged")).unwrap(), before);
+    assert_eq!(lines(&folder.path().join("run")).len(), 3);
+}
+
+#[test]
+fn money_that_cannot_be_counted_is_not_spent() {
+    let folder = data(3);
+    let server = Server::start(vec![Step::Reply(uncounted)]);
+    let prices = "[model]\nsome-model = { input = 1000.0, output = 1000.0 }";
+    fs::write(folder.path().join("prices.toml"), prices).unwrap();
+    let limited = ["--prices", "prices.toml", "--max-cost", "5", "--concurrency", "1"];
+    let output = run(folder.path(), &server, &limited);
+    assert_eq!((exit(&output), server.arrived().len()), (Some(1), 1), "{}", stderr(&output));
+    let shown = String::from_utf8_lossy(&output.stdout);
+    assert!(shown.contains("does not count tokens") && shown.contains("--max-calls"), "{shown}");
+}
+
+fn uncounted(request: &Value) -> Value {
+    let mut reply = policy(request);
+    reply.as_object_mut().unwrap().remove("usage");
+    reply
+}
+
+#[test]
+fn a_reference_that_comes_later_is_noticed() {
+    let folder = data(1);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&run(folder.path(), &server, &[]));
+    let file = folder.path().join("set/cases.jsonl");
+    let text = fs::read_to_string(&file).unwrap();
+    let added = text.replacen('{', "{\"reference\": \"0-good.png\", ", 1);
+    fs::write(&file, added).unwrap();
+    let output = run(folder.path(), &server, &[]);
+    assert_eq!(exit(&output), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("the reference"), "{}", stderr(&output));
+    stdout(&run(folder.path(), &server, &["--redo-changed"]));
+}
