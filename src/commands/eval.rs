@@ -367,8 +367,7 @@ fn refuse_foreign(folder: &Path, mix: bool) -> anyhow::Result<()> {
     if let Some(holder) = RunLock::holder(folder) {
         bail!("another deeplook is at work in {} ({holder}); wait for it", folder.display());
     }
-    let Ok(mut entries) = fs::read_dir(folder) else { return Ok(()) };
-    if entries.all(|entry| entry.is_ok_and(|entry| entry.file_name() == ".lock")) {
+    if run::is_vacant(folder) {
         return Ok(());
     }
     if !folder.join("judgements").is_dir() {

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use super::job::JobKey;
 use super::ledger::{Ledger, Unwritten, bundle_names};
 use super::lock::RunLock;
-use super::record::{Planned, RunRecord, differences};
+use super::record::{Planned, RunRecord, differences, is_vacant};
 use crate::files;
 use crate::trace::{ResultLine, RunFolder};
 
@@ -51,7 +51,7 @@ pub(crate) fn merge(
     // What was merged before is the first part.
     match RunRecord::read(into)? {
         Some(record) => all.push(Part::take(into, record)?),
-        None if fs::read_dir(into).is_ok_and(|mut entries| entries.next().is_some()) => {
+        None if !is_vacant(into) => {
             bail!("{} is not empty and not a run; name another folder", into.display());
         }
         None => {}

@@ -24,7 +24,7 @@ pub(crate) use self::ledger::Ledger;
 pub(crate) use self::lock::RunLock;
 pub(crate) use self::merge::{Merged, merge};
 pub(crate) use self::plan::{ASSUMPTIONS, Estimate, estimate};
-pub(crate) use self::record::{Difference, Planned, RunRecord, differences};
+pub(crate) use self::record::{Difference, Planned, RunRecord, differences, is_vacant};
 pub(crate) use self::recordings::Recordings;
 pub(crate) use self::runner::{End, Progress, Runner, Tally};
 pub(crate) use self::status::{Status, status};

@@ -166,6 +166,14 @@ impl RunRecord {
     }
 }
 
+/// Whether a run can begin in `folder`: nothing is there but what one that was killed at its very
+/// beginning leaves behind.
+pub(crate) fn is_vacant(folder: &Path) -> bool {
+    let left = |name: &str| name == ".lock" || name.starts_with(".run.json.");
+    let Ok(mut entries) = fs::read_dir(folder) else { return true };
+    entries.all(|entry| entry.is_ok_and(|entry| left(&entry.file_name().to_string_lossy())))
+}
+
 /// A setting that is not what it was.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Difference {
