@@ -3,7 +3,11 @@
 #![expect(clippy::unwrap_used, reason = "a benchmark may stop")]
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use deeplook::report::{Format, Report, Run};
+use std::sync::Arc;
+
+use deeplook::prompt::{DEFAULT, Pack};
+use deeplook::report::{Format, Report, ReportOptions, Run};
+use deeplook::trace::Rubrics;
 use serde_json::json;
 
 const LABELS: [(&str, [&str; 4]); 2] = [
@@ -29,15 +33,18 @@ fn run() -> Run {
             }
         }
     }
-    Run { name: "run".into(), lines, link: Some("run".into()) }
+    let rubrics = Rubrics::only(Arc::clone(Pack::embedded(DEFAULT).unwrap().rubric()));
+    Run { name: "run".into(), lines, rubrics, link: Some("run".into()) }
 }
 
 fn report(c: &mut Criterion) {
     let runs = [run()];
     let mut group = c.benchmark_group("report over 20,000 judgements");
     group.sample_size(10);
-    group.bench_function("numbers", |b| b.iter(|| Report::of(&runs).unwrap()));
-    let report = Report::of(&runs).unwrap();
+    group.bench_function("numbers", |b| {
+        b.iter(|| Report::of(&runs, &ReportOptions::default()).unwrap())
+    });
+    let report = Report::of(&runs, &ReportOptions::default()).unwrap();
     group.bench_function("page", |b| b.iter(|| report.render(Format::Html, &runs).unwrap()));
 }
 

@@ -26,7 +26,7 @@ struct Args {
     #[arg(long, default_value_t = 14)]
     cases: usize,
     /// What the judge gets to see.
-    #[arg(long, value_enum, default_value_t = Mode::Tool)]
+    #[arg(long, value_parser = mode, default_value = "tool")]
     mode: Mode,
     /// Judge without the reference.
     #[arg(long)]
@@ -37,6 +37,10 @@ struct Args {
     /// Print what it thought where it was wrong.
     #[arg(long)]
     wrong: bool,
+}
+
+fn mode(typed: &str) -> Result<Mode, String> {
+    serde_json::from_value(typed.into()).map_err(|error| error.to_string())
 }
 
 /// One judgement beside the truth.
@@ -88,17 +92,13 @@ fn drawn(
     let reference = (!args.no_reference).then(|| InputPicture::from(drawn.reference));
     let mut judged = Vec::new();
     for edit in drawn.edits {
-        let case = EditCase {
-            id: drawn.id.clone(),
-            editor: None,
-            source: source.clone(),
-            edited: InputPicture::from(edit.picture),
-            reference: reference.clone(),
-            instruction: drawn.instruction.clone(),
-            kind: Some(drawn.kind.name().to_owned()),
-            target: None,
-            boxes: drawn.boxes.clone(),
-        };
+        let mut case = EditCase::new(source.clone(), edit.picture, &drawn.instruction)
+            .with_fact("type", drawn.kind.name())
+            .with_targets(drawn.boxes.clone());
+        case.id.clone_from(&drawn.id);
+        if let Some(reference) = &reference {
+            case = case.with_reference(reference.clone());
+        }
         for (criterion, truth) in [("if", edit.if_label), ("vc", edit.vc_label)] {
             let (label, thought) = ask(judge, &case, criterion, runtime)?;
             let editor = edit.editor.name();

@@ -1,11 +1,17 @@
 //! What is to be judged: two pictures and an instruction.
 
+mod facts;
+
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use deeplook_tools::registration::Registration;
 use deeplook_tools::{Picture, PictureError, PixelBox};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
+pub use self::facts::{Condition, Fact, Facts};
 use crate::hash::Hash;
 use crate::message::SentPicture;
 use crate::sending::Preparation;
@@ -82,49 +88,125 @@ impl From<Picture> for InputPicture {
     }
 }
 
-/// An edit to be judged.
+/// An edit: what was known before it, the pictures, and what can be asked about it.
 ///
-/// Only the pictures and the instruction are needed. What the oracle mode uses (boxes, reference)
-/// and what reports group by (id, editor, type) is optional.
-#[derive(Debug, Clone)]
-pub struct EditCase {
+/// One type from the reader to the trace. `P` is how a picture is held: a file, a decoded picture, a
+/// hash. `E` is how the edited one is held: likewise, or in a data set those of all editors.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Case<P, E = P> {
     /// The name of the case.
     pub id: String,
     /// Who edited; never shown to a judge.
     pub editor: Option<String>,
-    /// The picture before the edit.
-    pub source: InputPicture,
-    /// The picture after the edit.
-    pub edited: InputPicture,
-    /// What a good edit looks like.
-    pub reference: Option<InputPicture>,
     /// What the editor was told.
     pub instruction: String,
-    /// The type of the instruction, e.g. "Change Color".
-    pub kind: Option<String>,
-    /// A phrase for the object that was to be edited.
-    pub target: Option<String>,
-    /// Where that object is, in pixels of the source; one box for each.
-    pub boxes: Vec<PixelBox>,
+    /// The picture before the edit.
+    pub source: P,
+    /// The picture after the edit.
+    pub edited: E,
+    /// Further pictures by name: a `reference`, and whatever a benchmark brings.
+    pub others: BTreeMap<String, P>,
+    /// What is known of it: its type, the phrase for its target, and any column of a data set.
+    pub facts: Facts,
+    /// Places by name, in pixels of the source; the objects to edit are `target`.
+    pub regions: BTreeMap<String, Vec<PixelBox>>,
+    /// What is asked about it, where a benchmark brings its own questions.
+    pub questions: Vec<CaseQuestion>,
 }
 
-impl EditCase {
+/// An edit that can be judged.
+pub type EditCase = Case<InputPicture>;
+
+/// A question that a benchmark asks about one case.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct CaseQuestion {
+    /// Names it within its case.
+    pub id: String,
+    /// What is asked.
+    pub text: String,
+    /// The right answer; no model sees it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+    /// The place that it is about, in pixels of the source.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub region: Option<PixelBox>,
+}
+
+/// The picture of what a good edit looks like, in [`Case::others`].
+pub const REFERENCE: &str = "reference";
+/// The objects to edit, in [`Case::regions`].
+pub const TARGET: &str = "target";
+
+impl<P, E> Case<P, E> {
     /// A case with nothing but the two pictures and the instruction.
-    pub fn new(
-        source: impl Into<InputPicture>,
-        edited: impl Into<InputPicture>,
-        instruction: impl Into<String>,
-    ) -> Self {
+    pub fn new(source: impl Into<P>, edited: impl Into<E>, instruction: impl Into<String>) -> Self {
         Self {
             id: "case".to_owned(),
             editor: None,
+            instruction: instruction.into(),
             source: source.into(),
             edited: edited.into(),
-            reference: None,
-            instruction: instruction.into(),
-            kind: None,
-            target: None,
-            boxes: Vec::new(),
+            others: BTreeMap::new(),
+            facts: Facts::default(),
+            regions: BTreeMap::new(),
+            questions: Vec::new(),
+        }
+    }
+
+    /// What a good edit looks like, if somebody made one.
+    pub fn reference(&self) -> Option<&P> {
+        self.others.get(REFERENCE)
+    }
+
+    /// The boxes of the objects to edit; empty where nobody drew them.
+    pub fn targets(&self) -> &[PixelBox] {
+        self.region(TARGET)
+    }
+
+    /// The boxes of this name; empty where there are none.
+    pub fn region(&self, name: &str) -> &[PixelBox] {
+        self.regions.get(name).map_or(&[], Vec::as_slice)
+    }
+
+    /// The same with a reference.
+    #[must_use]
+    pub fn with_reference(mut self, reference: impl Into<P>) -> Self {
+        self.others.insert(REFERENCE.to_owned(), reference.into());
+        self
+    }
+
+    /// The same with the boxes of the objects to edit.
+    #[must_use]
+    pub fn with_targets(mut self, boxes: impl Into<Vec<PixelBox>>) -> Self {
+        self.regions.insert(TARGET.to_owned(), boxes.into());
+        self
+    }
+
+    /// The same with one more fact.
+    #[must_use]
+    pub fn with_fact(mut self, name: &str, fact: impl Into<Fact>) -> Self {
+        self.facts.insert(name, fact);
+        self
+    }
+
+    /// The same case with other pictures.
+    pub fn with_pictures<Q, F>(
+        &self,
+        source: Q,
+        edited: F,
+        others: BTreeMap<String, Q>,
+    ) -> Case<Q, F> {
+        Case {
+            id: self.id.clone(),
+            editor: self.editor.clone(),
+            instruction: self.instruction.clone(),
+            source,
+            edited,
+            others,
+            facts: self.facts.clone(),
+            regions: self.regions.clone(),
+            questions: self.questions.clone(),
         }
     }
 }

@@ -41,9 +41,9 @@ pub struct Judged {
 /// A label and what it is worth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Verdict {
-    /// The label.
+    /// The label; empty where the answer has several keys.
     pub label: String,
-    /// What it is worth, 0 to 100.
+    /// What it is worth.
     pub score: f64,
 }
 
@@ -144,6 +144,74 @@ impl Comparison {
     }
 }
 
+/// Differences together by case: the edits of one case are not independent.
+#[derive(Debug, Clone, Default)]
+pub struct Clusters(BTreeMap<String, Sum>);
+
+impl Clusters {
+    /// One more difference of a case.
+    pub fn add(&mut self, case: &str, value: f64) {
+        self.0.entry(case.to_owned()).or_default().add(value);
+    }
+
+    /// The sums by case.
+    pub fn sums(&self) -> Vec<Sum> {
+        self.0.values().copied().collect()
+    }
+
+    /// How many differences there are.
+    pub fn edits(&self) -> usize {
+        self.0.values().map(|sum| sum.count as usize).sum()
+    }
+
+    /// The mean difference with its interval.
+    pub fn estimate(&self) -> Estimate {
+        self.tested().difference
+    }
+
+    /// The mean difference, and how probable it would be by luck alone.
+    pub fn tested(&self) -> Tested {
+        let paired = Paired::new(&self.sums(), &Bootstrap::default());
+        Tested {
+            difference: Estimate::new(paired.mean, paired.interval),
+            p: paired.p.ok(),
+            corrected_p: None,
+            finding: Finding::NoEvidence,
+        }
+    }
+}
+
+/// A mean difference and whether it is more than luck.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Tested {
+    /// The mean difference with its bootstrap interval over cases.
+    pub difference: Estimate,
+    /// How often luck alone would do at least as much; absent where nothing differs.
+    pub p: Option<f64>,
+    /// The same, corrected for the number of comparisons.
+    pub corrected_p: Option<f64>,
+    /// What follows from that.
+    pub finding: Finding,
+}
+
+impl Tested {
+    /// Takes in the p value that is corrected for the number of comparisons.
+    pub fn correct(&mut self, p: Option<f64>) {
+        self.corrected_p = p;
+        self.finding = Self::finding_of(self.difference, p);
+    }
+
+    /// What a difference comes to with this p value.
+    pub fn finding_of(difference: Estimate, p: Option<f64>) -> Finding {
+        let gain = difference.value.unwrap_or(0.0);
+        match p.is_some_and(|p| p <= Paired::LEVEL) {
+            true if gain > 0.0 => Finding::Better,
+            true if gain < 0.0 => Finding::Worse,
+            _ => Finding::NoEvidence,
+        }
+    }
+}
+
 type Pair<'a> = (&'a Key, [&'a Judged; 2]);
 
 fn scores(pair: &Pair<'_>) -> Option<[f64; 2]> {
@@ -156,16 +224,16 @@ fn compare(
     pairs: &[Pair<'_>],
     bootstrap: &Bootstrap,
 ) -> CriterionComparison {
-    let mut cases: BTreeMap<&str, Sum> = BTreeMap::new();
+    let mut cases = Clusters::default();
     let mut sums = [Sum::default(); 2];
     for pair in pairs {
         let Some(scores) = scores(pair) else { continue };
-        cases.entry(&pair.0.case).or_default().add(scores[1] - scores[0]);
+        cases.add(&pair.0.case, scores[1] - scores[0]);
         for (sum, score) in sums.iter_mut().zip(scores) {
             sum.add(score);
         }
     }
-    let cases: Vec<Sum> = cases.into_values().collect();
+    let cases = cases.sums();
     let paired = Paired::new(&cases, bootstrap);
     let finding = paired.finding();
     let more = match finding {
@@ -196,7 +264,8 @@ fn compare(
 fn flips(pairs: &[Pair<'_>]) -> Vec<Flip> {
     let flip = |(key, [first, second]): &Pair<'_>| {
         let (was, is) = (first.verdict.clone()?, second.verdict.clone()?);
-        (was.label != is.label).then(|| Flip {
+        // An answer of several keys has no label: then its worth tells.
+        (was != is).then(|| Flip {
             judged: (*key).clone(),
             difference: is.score - was.score,
             first: was,

@@ -1,117 +1,257 @@
-//! From what was typed to what is used: the one place that resolves defaults, profiles and the
-//! environment.
+//! From a specification of a judge to its parts: the one place that resolves defaults, profiles and
+//! what opens a server.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use anyhow::{Context as _, bail};
-use deeplook_tools::PixelBox;
-use serde_json::Value;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
-use crate::cli::JudgeOptions;
 use crate::deliberation::Limits;
+use crate::equipment::ToolOptions;
 use crate::judge::JudgeSettings;
 use crate::message::Dialect;
-use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Rules, Secret};
-use crate::prompt::{self, Mode, Pack};
+use crate::model::parameters;
+use crate::model::{
+    AnyModel, ModelError, OpenAi, OpenAiSettings, Prices, PricesError, Profile, ProfileError,
+    Rules, Secret, without_credentials,
+};
+use crate::prompt::{self, Mode, Pack, PromptError};
 use crate::protocol::Targets;
 use crate::sending::Preparation;
 use crate::trace::ModelRecord;
 
+/// Who judges, and how: everything but what it gets to see. It holds no key.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct JudgeSpec {
+    /// The model to ask, or `rules` for the offline judge.
+    pub model: String,
+    /// An OpenAI-compatible server, without user and password; absent for the profile's own.
+    pub base_url: Option<String>,
+    /// The name of a built-in profile, or a file; absent to guess it from model and server.
+    pub profile: Option<String>,
+    /// How the model calls tools; absent for the profile's way.
+    pub dialect: Option<Dialect>,
+    /// Something for the server: temperature, seed, max_tokens, …
+    pub params: BTreeMap<String, Value>,
+    /// Seconds to wait for a reply.
+    pub timeout: u64,
+    /// A file of prices, which replace the built-in ones.
+    pub prices: Option<PathBuf>,
+    /// The prompts: a pack in this program, or a folder; absent for the usual ones.
+    pub prompts: Option<String>,
+    /// Judge every target on its own, also where the instruction is about their number.
+    pub per_target: bool,
+    /// The most turns; absent for the usual number.
+    pub max_turns: Option<u32>,
+    /// The most tool calls over all turns; absent for the usual number.
+    pub max_tool_calls: Option<u32>,
+    /// The most tokens that a question and all its turns may use.
+    pub token_budget: Option<u64>,
+    /// Which tools there are.
+    pub tools: ToolOptions,
+}
+
+impl Default for JudgeSpec {
+    fn default() -> Self {
+        Self {
+            model: Rules::NAME.to_owned(),
+            base_url: None,
+            profile: None,
+            dialect: None,
+            params: BTreeMap::new(),
+            timeout: 300,
+            prices: None,
+            prompts: None,
+            per_target: false,
+            max_turns: None,
+            max_tool_calls: None,
+            token_budget: None,
+            tools: ToolOptions::default(),
+        }
+    }
+}
+
+/// What opens a server. It goes beside a specification and is never in it.
+#[derive(Debug, Clone, Default)]
+pub struct Access {
+    /// The key; absent for the one in the environment variable that the profile names.
+    pub key: Option<Secret>,
+    /// The server's address with user and password, where it has them.
+    pub base_url: Option<Secret>,
+}
+
+impl Access {
+    /// Parts an address from the user and password in it: what a specification may hold, and what
+    /// opens the server.
+    pub fn of_url(base_url: &str) -> (String, Self) {
+        let shown = without_credentials(base_url);
+        let secret = (shown != base_url).then(|| Secret::new(base_url)).flatten();
+        (shown, Self { key: None, base_url: secret })
+    }
+}
+
+/// A specification of a judge that cannot be met.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum SetupError {
+    /// The offline judge asks no server.
+    #[error(
+        "a server, a profile and parameters are for a model that is asked, and the offline judge `{}` asks \
+         nobody: name the server's model, or drop them",
+        Rules::NAME
+    )]
+    NobodyToAsk,
+    /// A value that cannot be.
+    #[error("{field}: {problem}")]
+    Value {
+        /// Which field.
+        field: String,
+        /// What is wrong with it.
+        problem: String,
+    },
+    /// A parameter is a secret, which nothing may keep.
+    #[error("{0}")]
+    Secret(String),
+    /// The prompts do not work.
+    #[error(transparent)]
+    Prompt(#[from] PromptError),
+    /// The profile cannot be read.
+    #[error(transparent)]
+    Profile(#[from] ProfileError),
+    /// The prices cannot be read.
+    #[error(transparent)]
+    Prices(#[from] PricesError),
+    /// The server cannot be asked like this.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+}
+
 /// A judge's parts, resolved.
 #[derive(Debug)]
-pub(crate) struct Resolved {
+pub(crate) struct JudgeParts {
     pub model: AnyModel,
     pub record: ModelRecord,
     pub pack: Pack,
     pub settings: JudgeSettings,
 }
 
-/// Resolves the options that `judge` and everything that judges share. Whoever will not ask needs no
-/// key.
-pub(crate) fn resolve(
-    options: &JudgeOptions,
-    mode: Mode,
-    will_ask: bool,
-) -> anyhow::Result<Resolved> {
-    let pack = match &options.prompts {
-        Some(folder) => Pack::load(folder)?,
-        None => Pack::embedded(prompt::DEFAULT)?,
-    };
-    let mut settings = JudgeSettings {
-        mode,
-        targets: if options.per_target { Targets::Literal } else { Targets::Sensible },
-        limits: Limits {
-            turns: options.max_turns,
-            tool_calls: options.max_tool_calls,
-            tokens: options.token_budget,
-            ..Limits::default()
-        },
-        ..JudgeSettings::default()
-    };
-    if options.model == Rules::NAME {
-        if options.base_url_flag.is_some()
-            || options.profile.is_some()
-            || !options.params.is_empty()
-        {
-            bail!(
-                "--base-url, --profile and --param are for a server, and the offline judge `{}` asks none: \
-                 name the server's model with --model, or drop them",
-                Rules::NAME
-            );
-        }
-        let record = Rules::record(options.dialect.unwrap_or(Dialect::Native));
-        return Ok(Resolved { model: AnyModel::Rules(Rules::default()), record, pack, settings });
+impl JudgeSpec {
+    /// Whether it is the offline judge.
+    pub fn is_offline(&self) -> bool {
+        self.model == Rules::NAME
     }
 
-    let mut prices = Prices::built_in();
-    if let Some(file) = &options.prices {
-        prices = prices.replaced_by(Prices::load(file)?);
+    /// Says what cannot be, whatever else is there.
+    pub(crate) fn check(&self) -> Result<(), SetupError> {
+        let wrong = |field: &str, problem: &str| {
+            Err(SetupError::Value { field: field.to_owned(), problem: problem.to_owned() })
+        };
+        if self.timeout == 0 {
+            return wrong("timeout", "a reply takes at least a second");
+        }
+        if self.max_turns.is_some_and(|turns| !(1..=100).contains(&turns)) {
+            return wrong("max_turns", "it must be from 1 to 100");
+        }
+        if self.max_tool_calls.is_some_and(|calls| calls > 1000) {
+            return wrong("max_tool_calls", "it must be 1000 at most");
+        }
+        if self.token_budget == Some(0) {
+            return wrong("token_budget", "it must be 1 or more");
+        }
+        parameters::refuse_secrets(&self.params).map_err(SetupError::Secret)?;
+        if self.base_url.as_ref().is_some_and(|url| without_credentials(url) != *url) {
+            return wrong("base_url", "it has a user or a password, which nothing may keep");
+        }
+        let served = self.base_url.is_some() || self.profile.is_some() || !self.params.is_empty();
+        if self.is_offline() && served {
+            return Err(SetupError::NobodyToAsk);
+        }
+        Ok(())
     }
-    let base_url = options
-        .base_url_flag
-        .clone()
-        .or_else(|| std::env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty()));
-    let mut profile = match &options.profile {
-        Some(name) => self::profile(name)?,
-        None => Profile::guess(&options.model, base_url.as_deref()),
-    };
-    if let Some(dialect) = options.dialect {
-        profile.dialect = dialect;
+
+    /// The parts of the judge in one mode. Whoever will not ask needs no key.
+    pub(crate) fn resolve(
+        &self,
+        mode: Mode,
+        access: &Access,
+        will_ask: bool,
+    ) -> Result<JudgeParts, SetupError> {
+        self.check()?;
+        let pack = Pack::find(self.prompts.as_deref().unwrap_or(prompt::DEFAULT))?;
+        let usual = Limits::default();
+        let mut settings = JudgeSettings {
+            mode,
+            targets: if self.per_target { Targets::Literal } else { Targets::Sensible },
+            limits: Limits {
+                turns: self.max_turns.unwrap_or(usual.turns),
+                tool_calls: self.max_tool_calls.unwrap_or(usual.tool_calls),
+                tokens: self.token_budget,
+                ..usual
+            },
+            ..JudgeSettings::default()
+        };
+        if self.is_offline() {
+            let record = Rules::record(self.dialect.unwrap_or(Dialect::Native));
+            let model = AnyModel::Rules(Rules::default());
+            return Ok(JudgeParts { model, record, pack, settings });
+        }
+
+        let mut prices = Prices::built_in();
+        if let Some(file) = &self.prices {
+            prices = prices.replaced_by(Prices::load(file)?);
+        }
+        let mut profile = match &self.profile {
+            Some(name) => self::profile(name)?,
+            None => Profile::guess(&self.model, self.base_url.as_deref()),
+        };
+        if let Some(dialect) = self.dialect {
+            profile.dialect = dialect;
+        }
+        settings.max_images = profile.max_images;
+        settings.preparation = preparation(&profile);
+        let mut record = ModelRecord {
+            id: self.model.clone(),
+            base_url: None,
+            profile: json!(profile),
+            params: self.params.clone(),
+            dialect: profile.dialect,
+            boxes: profile.boxes,
+            price: None,
+        };
+        let open = access.base_url.as_ref().map(|secret| secret.expose().to_owned());
+        let mut server = OpenAiSettings {
+            base_url: open.or_else(|| self.base_url.clone()),
+            params: record.params.clone(),
+            timeout: Duration::from_secs(self.timeout),
+            ..OpenAiSettings::new(self.model.clone(), profile)
+        };
+        if let Some(key) = &access.key {
+            server.key = Some(key.clone());
+        }
+        if !will_ask {
+            server.key = server.key.or(Secret::new("none"));
+        }
+        let model = OpenAi::new(server)?;
+        record.price = prices.of(&record.id, model.base_url()).cloned();
+        record.base_url = Some(model.base_url().to_owned());
+        Ok(JudgeParts { model: AnyModel::OpenAi(Box::new(model)), record, pack, settings })
     }
-    settings.max_images = profile.max_images;
-    settings.preparation = preparation(&profile);
-    let mut record = ModelRecord {
-        id: options.model.clone(),
-        base_url: None,
-        profile: serde_json::to_value(&profile)?,
-        params: params(&options.params)?,
-        dialect: profile.dialect,
-        boxes: profile.boxes,
-        price: None,
-    };
-    let mut server = OpenAiSettings {
-        base_url,
-        params: record.params.clone(),
-        timeout: Duration::from_secs(options.timeout),
-        ..OpenAiSettings::new(options.model.clone(), profile)
-    };
-    if !will_ask {
-        server.key = server.key.or(Secret::new("none"));
-    }
-    let model = OpenAi::new(server)?;
-    record.price = prices.of(&record.id, model.base_url()).cloned();
-    record.base_url = Some(model.base_url().to_owned());
-    Ok(Resolved { model: AnyModel::OpenAi(Box::new(model)), record, pack, settings })
+}
+
+/// The server that the user's environment names.
+pub(crate) fn usual_server() -> Option<String> {
+    std::env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty())
 }
 
 /// A built-in profile by its name, or a user's own by its file.
-pub(crate) fn profile(name_or_file: &str) -> anyhow::Result<Profile> {
-    Ok(match Profile::names().any(|known| known == name_or_file) {
-        true => Profile::named(name_or_file)?,
-        false => Profile::load(Path::new(name_or_file))?,
-    })
+pub(crate) fn profile(name_or_file: &str) -> Result<Profile, ProfileError> {
+    match Profile::names().any(|known| known == name_or_file) {
+        true => Profile::named(name_or_file),
+        false => Profile::load(Path::new(name_or_file)),
+    }
 }
 
 /// How pictures are prepared for a server.
@@ -120,64 +260,5 @@ pub(crate) fn preparation(profile: &Profile) -> Preparation {
         max_side: profile.max_image_side,
         format: profile.image_format,
         ..Preparation::default()
-    }
-}
-
-/// `KEY=VALUE`, where a value that is JSON is taken as JSON and anything else as text.
-pub(crate) fn params(typed: &[String]) -> anyhow::Result<BTreeMap<String, Value>> {
-    let mut params = BTreeMap::new();
-    for text in typed {
-        let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
-        let (key, value) = pair.filter(|(key, _)| !key.is_empty()).with_context(|| {
-            format!("--param {text:?} is not KEY=VALUE; write e.g. --param temperature=0")
-        })?;
-        if ["api_key", "apikey", "authorization"].contains(&key.to_ascii_lowercase().as_str()) {
-            bail!("--param {key} would be kept in the trace; keys come from the environment only");
-        }
-        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
-        if params.insert(key.to_owned(), value).is_some() {
-            bail!("--param {key} is given twice; give it once");
-        }
-    }
-    Ok(params)
-}
-
-/// `x1,y1,x2,y2`.
-pub(crate) fn parse_box(text: &str) -> Result<PixelBox, String> {
-    let numbers: Result<Vec<f64>, _> = text.split(',').map(|n| n.trim().parse::<f64>()).collect();
-    match numbers.as_deref() {
-        Ok(&[x1, y1, x2, y2]) if [x1, y1, x2, y2].iter().all(|n| n.is_finite()) => {
-            Ok(PixelBox::new(x1, y1, x2, y2))
-        }
-        _ => Err("expected four numbers x1,y1,x2,y2 in pixels of the source".to_owned()),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn params_are_json_or_text() {
-        let read = |typed: &[&str]| {
-            let typed: Vec<String> = typed.iter().map(|text| (*text).to_owned()).collect();
-            params(&typed).map_err(|error| error.to_string())
-        };
-        let good = read(&["temperature=0", "reasoning_effort=low", "stop=[\"=\"]"]).unwrap();
-        assert_eq!(
-            json!(good),
-            json!({"temperature": 0, "reasoning_effort": "low", "stop": ["="]})
-        );
-        for (typed, part) in [
-            (&["temp"][..], "KEY=VALUE"),
-            (&["=3"], "KEY=VALUE"),
-            (&["seed=1", "seed=2"], "seed is given twice"),
-            (&["API_KEY=sk-123"], "environment"),
-        ] {
-            let error = read(typed).unwrap_err();
-            assert!(error.contains(part) && !error.contains("sk-123"), "{error}");
-        }
     }
 }

@@ -3,21 +3,21 @@
 mod recorded;
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::bail;
-use deeplook_tools::enhancer::Enhancer;
+use deeplook_tools::enhancer::{self, Enhancer};
 use deeplook_tools::grounding::{self, DetectObject, Detector, DetectorFiles};
 use deeplook_tools::onnx::Session;
 use deeplook_tools::{ToolSettings, Toolbox};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::cli::ToolOptions;
 use crate::files;
 use crate::hash::Hash;
-use crate::models::{Kind, ModelEntry, Models, Presence, Progress, file_hash};
 use crate::prompt::Mode;
+use crate::weights::{Kind, Presence, Progress, Weights, WeightsEntry, file_hash};
 pub(crate) use recorded::RecordedEquipment;
 
 /// The models that are taken where none was named.
@@ -26,6 +26,22 @@ const DETECTOR: &str = "grounding-dino-tiny";
 /// Knows drawn scenes only; for the demo, and for a first try of the tool.
 pub(crate) const DEMO_DETECTOR: &str = "demo-detector";
 const NOT_WANTED: &str = "it was not wanted";
+
+/// Which tools there are, and which model files they use.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ToolOptions {
+    /// What finds objects: the name of a model, an ONNX file, or `none`; absent for the usual one if
+    /// it is here.
+    pub detector: Option<String>,
+    /// What enlarges crops: the name of a model, an ONNX file, or `lanczos`; absent for the usual one
+    /// if it is here.
+    pub enhancer: Option<String>,
+    /// Tools that are left out.
+    pub without: Vec<String>,
+    /// A TOML file with a table for each tool whose settings are not the usual ones.
+    pub tool_settings: Option<PathBuf>,
+}
 
 /// The tools for a judge: none of them needs a model file where it has no tools at all.
 pub(crate) fn for_judge(mode: Mode, options: &ToolOptions) -> anyhow::Result<Toolbox> {
@@ -45,13 +61,13 @@ pub(crate) fn toolbox(
     progress: &Progress,
 ) -> anyhow::Result<Toolbox> {
     let settings = settings(options.tool_settings.as_deref())?;
-    let models = Models::open()?;
-    let (enhancer, why) = enlarging(&models, options.enhancer.as_deref(), progress)?;
+    let weights = Weights::open()?;
+    let (enhancer, why) = enlarging(&weights, options.enhancer.as_deref(), progress)?;
     let mut toolbox = Toolbox::enlarging_with(Arc::new(enhancer), &settings);
     if let Some(why) = why {
-        toolbox = toolbox.without("enhancement model", why);
+        toolbox = toolbox.without(enhancer::NETWORK, why);
     }
-    toolbox = match detecting(&models, options, last_resort, progress)? {
+    toolbox = match detecting(&weights, options, last_resort, progress)? {
         Ok(found) => {
             toolbox.with(DetectObject::with_settings(Arc::new(found), settings.detect_object))
         }
@@ -79,12 +95,14 @@ fn settings(path: Option<&Path>) -> anyhow::Result<ToolSettings> {
         )
     };
     let text = files::read_small_text(path).map_err(wrong)?;
-    toml::from_str(&text).map_err(|error| wrong(error.to_string()))
+    let settings: ToolSettings = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+    settings.check().map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
+    Ok(settings)
 }
 
 /// The detector, or why there is none.
 fn detecting(
-    models: &Models,
+    weights: &Weights,
     options: &ToolOptions,
     last_resort: Option<&str>,
     progress: &Progress,
@@ -95,8 +113,8 @@ fn detecting(
     }
     let chosen = match options.detector.as_deref() {
         Some("none") => return Ok(Err(NOT_WANTED.to_owned())),
-        Some(chosen) => return Ok(Ok(detector(models, chosen, progress)?)),
-        None => match (models.presence(models.entry(DETECTOR)?, false), last_resort) {
+        Some(chosen) => return Ok(Ok(detector(weights, chosen, progress)?)),
+        None => match (weights.presence(weights.entry(DETECTOR)?, false), last_resort) {
             (Presence::Present, _) => DETECTOR,
             (_, Some(other)) => other,
             (Presence::Damaged(what), None) => {
@@ -109,45 +127,45 @@ fn detecting(
             }
         },
     };
-    Ok(detector(models, chosen, progress).map_err(|error| format!("{error:#}")))
+    Ok(detector(weights, chosen, progress).map_err(|error| format!("{error:#}")))
 }
 
 /// What enlarges crops; and why it is not the usual model, where that cannot be had.
 fn enlarging(
-    models: &Models,
+    weights: &Weights,
     chosen: Option<&str>,
     progress: &Progress,
 ) -> anyhow::Result<(Enhancer, Option<String>)> {
     match chosen {
         Some("lanczos" | "none") => return Ok((Enhancer::none(), None)),
-        Some(chosen) => return Ok((enhancer(models, chosen, progress)?, None)),
+        Some(chosen) => return Ok((enhancer(weights, chosen, progress)?, None)),
         None => {}
     }
-    if models.presence(models.entry(ENHANCER)?, false) == Presence::Absent {
+    if weights.presence(weights.entry(ENHANCER)?, false) == Presence::Absent {
         let why = "none was fetched, so crops are enlarged by interpolation; get one with `deeplook \
                    models fetch enhancer`";
         return Ok((Enhancer::none(), Some(why.to_owned())));
     }
-    Ok(match enhancer(models, ENHANCER, progress) {
+    Ok(match enhancer(weights, ENHANCER, progress) {
         Ok(enhancer) => (enhancer, None),
         Err(error) => (Enhancer::none(), Some(format!("{error:#}"))),
     })
 }
 
 /// The enhancer of this name, or in this file.
-fn enhancer(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Result<Enhancer> {
-    let (name, path, budget) = match models.table.model(chosen) {
+fn enhancer(weights: &Weights, chosen: &str, progress: &Progress) -> anyhow::Result<Enhancer> {
+    let (name, path, budget) = match weights.table.model(chosen) {
         Some(entry) => {
-            let path = ready(models, entry, Kind::Enhancer, progress)?;
+            let path = ready(weights, entry, Kind::Enhancer, progress)?;
             (entry.name.clone(), path, entry.budget)
         }
         None => {
-            let path = own_file(models, chosen)?;
+            let path = own_file(weights, chosen)?;
             (name_of(path), path.to_owned(), None)
         }
     };
     let hash = file_hash(&path)?;
-    let session = Session::load(models.runtime(progress)?, &path)?;
+    let session = Session::load(weights.runtime(progress)?, &path)?;
     let enhancer = Enhancer::load(session, &name, hash.as_str())?;
     Ok(match budget {
         Some(pixels) => enhancer.with_budget(pixels),
@@ -156,23 +174,23 @@ fn enhancer(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Resul
 }
 
 /// A model file of the user's own.
-fn own_file<'a>(models: &Models, chosen: &'a str) -> anyhow::Result<&'a Path> {
+fn own_file<'a>(weights: &Weights, chosen: &'a str) -> anyhow::Result<&'a Path> {
     let path = Path::new(chosen);
     if !path.is_file() {
-        bail!("{chosen:?} is neither a file nor a model; the models are {}", models.table.names());
+        bail!("{chosen:?} is neither a file nor a model; the models are {}", weights.table.names());
     }
     Ok(path)
 }
 
 /// The detector of this name, or in this file.
-fn detector(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Result<Detector> {
-    let (files, identity) = match models.table.model(chosen) {
+fn detector(weights: &Weights, chosen: &str, progress: &Progress) -> anyhow::Result<Detector> {
+    let (files, identity) = match weights.table.model(chosen) {
         Some(entry) => {
-            let folder = ready(models, entry, Kind::Detector, progress)?;
-            (DetectorFiles::beside(&folder)?, identity(entry, models.hashes(entry)?))
+            let folder = ready(weights, entry, Kind::Detector, progress)?;
+            (DetectorFiles::beside(&folder)?, identity(entry, weights.hashes(entry)?))
         }
         None => {
-            let path = own_file(models, chosen)?;
+            let path = own_file(weights, chosen)?;
             let files = DetectorFiles::beside(path)?;
             let hash = |path: &Path| anyhow::Ok((name_of(path), file_hash(path)?));
             let hashes = [Some(&files.model), Some(&files.tokenizer), files.preprocessor.as_ref()]
@@ -184,7 +202,7 @@ fn detector(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Resul
             (files, identity)
         }
     };
-    let runtime = models.runtime(progress)?;
+    let runtime = weights.runtime(progress)?;
     let mut identity = identity;
     identity["runtime"] = Value::String(runtime.description().to_owned());
     Ok(Detector::load(runtime, &files, identity)?)
@@ -192,17 +210,17 @@ fn detector(models: &Models, chosen: &str, progress: &Progress) -> anyhow::Resul
 
 /// The model's file; a model in this program is unpacked first.
 fn ready(
-    models: &Models,
-    entry: &ModelEntry,
+    weights: &Weights,
+    entry: &WeightsEntry,
     kind: Kind,
     progress: &Progress,
-) -> anyhow::Result<std::path::PathBuf> {
+) -> anyhow::Result<PathBuf> {
     if entry.kind != kind {
         bail!("{} is a model of another kind; see `deeplook models list`", entry.name);
     }
-    let folder = match models.presence(entry, false) {
-        Presence::Present => models.folder(entry),
-        _ if entry.is_in_program() => models.fetch(entry, false, progress)?,
+    let folder = match weights.presence(entry, false) {
+        Presence::Present => weights.folder(entry),
+        _ if entry.is_in_program() => weights.fetch(entry, false, progress)?,
         Presence::Absent => {
             bail!("{0} is not here; run `deeplook models fetch {0}`", entry.name)
         }
@@ -213,7 +231,7 @@ fn ready(
     Ok(folder.join("model.onnx"))
 }
 
-fn identity(entry: &ModelEntry, hashes: BTreeMap<String, Hash>) -> Value {
+fn identity(entry: &WeightsEntry, hashes: BTreeMap<String, Hash>) -> Value {
     match &entry.note {
         Some(note) => json!({ "name": entry.name, "note": note, "files": hashes }),
         None => json!({ "name": entry.name, "files": hashes }),

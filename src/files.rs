@@ -10,6 +10,8 @@ use std::thread;
 
 use anyhow::Context as _;
 
+use crate::received;
+
 /// Creates a folder and its parents.
 pub(crate) fn create_folder(path: &Path) -> anyhow::Result<()> {
     fs::create_dir_all(path).with_context(|| format!("cannot create the folder {}", path.display()))
@@ -44,14 +46,25 @@ pub(crate) fn replace_quickly(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 fn place(path: &Path, bytes: &[u8], sync: fn(&fs::File) -> io::Result<()>) -> io::Result<()> {
-    let beside = beside(path);
-    let write = || {
-        let mut file = fs::File::create(&beside)?;
+    let (mut file, beside) = create_beside(path)?;
+    let mut write = || {
         file.write_all(bytes)?;
         sync(&file)?;
         fs::rename(&beside, path)
     };
     write().inspect_err(|_| drop(fs::remove_file(&beside)))
+}
+
+/// A new file beside `path`: never one that is there, which may be a link.
+fn create_beside(path: &Path) -> io::Result<(fs::File, PathBuf)> {
+    loop {
+        let beside = beside(path);
+        match fs::File::options().write(true).create_new(true).open(&beside) {
+            // Left by a process of the same number that was killed.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            opened => return Ok((opened?, beside)),
+        }
+    }
 }
 
 /// Makes the names in a folder survive a power cut.
@@ -62,18 +75,36 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
 
 /// Files and folders that are written, but that a power cut may still take.
 #[derive(Debug, Default)]
-pub(crate) struct Unsynced(Mutex<BTreeSet<PathBuf>>);
+pub(crate) struct Unsynced {
+    noted: Mutex<BTreeSet<PathBuf>>,
+    made: Mutex<BTreeSet<PathBuf>>,
+}
 
 impl Unsynced {
     pub(crate) fn note(&self, paths: impl IntoIterator<Item = PathBuf>) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+        self.noted.lock().unwrap_or_else(PoisonError::into_inner).extend(paths);
+    }
+
+    /// Makes a folder, once: where it is gone later, so is what was kept in it, and nobody must go on
+    /// as if it were there.
+    pub(crate) fn make_folder(&self, folder: &Path) -> io::Result<()> {
+        let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
+        if made.contains(folder) {
+            return match received::is_folder(folder) {
+                true => Ok(()),
+                false => Err(removed(folder)),
+            };
+        }
+        received::create_folder(folder)?;
+        made.insert(folder.to_owned());
+        Ok(())
     }
 
     /// Returns when all that was noted before is on the disk. A disk writes what it is asked for at
     /// the same time in one go, hence the threads: they only wait.
     pub(crate) fn sync(&self) -> io::Result<()> {
         const THREADS: usize = 32;
-        let noted = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        let noted = std::mem::take(&mut *self.noted.lock().unwrap_or_else(PoisonError::into_inner));
         let (folders, files): (Vec<PathBuf>, Vec<PathBuf>) =
             noted.into_iter().partition(|path| path.is_dir());
         let next = AtomicUsize::new(0);
@@ -92,6 +123,12 @@ impl Unsynced {
         // Names after what they name.
         folders.iter().try_for_each(|folder| sync_folder(folder))
     }
+}
+
+/// What we had written is no longer there.
+pub(crate) fn removed(path: &Path) -> io::Error {
+    let text = format!("{} was removed while deeplook was at work in it", path.display());
+    io::Error::new(io::ErrorKind::NotFound, text)
 }
 
 fn beside(path: &Path) -> PathBuf {

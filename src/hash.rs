@@ -33,19 +33,9 @@ impl Hash {
 
     /// The hash of a value as JSON, which is never in memory as a whole.
     pub fn of_json(value: &impl Serialize) -> serde_json::Result<Self> {
-        struct Hashing(Sha256);
-        impl io::Write for Hashing {
-            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-                self.0.update(bytes);
-                Ok(bytes.len())
-            }
-            fn flush(&mut self) -> io::Result<()> {
-                Ok(())
-            }
-        }
-        let mut hashing = Hashing(Sha256::new());
-        serde_json::to_writer(&mut hashing, value)?;
-        Ok(Self::in_hex(&hashing.0.finalize()))
+        let mut hasher = Hasher::default();
+        serde_json::to_writer(&mut hasher, value)?;
+        Ok(hasher.finish())
     }
 
     fn in_hex(digest: &[u8]) -> Self {
@@ -55,6 +45,31 @@ impl Hash {
     /// The hex digits.
     pub fn as_str(&self) -> &str {
         &self.0
+    }
+}
+
+/// Makes the hash of what comes piece by piece.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Hasher(Sha256);
+
+impl Hasher {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
+        self.0.update(bytes);
+    }
+
+    pub(crate) fn finish(self) -> Hash {
+        Hash::in_hex(&self.0.finalize())
+    }
+}
+
+impl io::Write for Hasher {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

@@ -17,13 +17,13 @@
 //! let judged = Judge::offline()?.judge(&case, "if", &run, &|_event| ()).await?;
 //!
 //! match judged.judgement.outcome.as_ref() {
-//!     Some(Outcome::Verdict { label, score }) => println!("{label}, worth {score}"),
+//!     Some(Outcome::Verdict(verdict)) => println!("{}, worth {}", verdict.in_words(), verdict.score),
 //!     other => println!("no verdict: {other:?}"),
 //! }
 //! for part in &judged.judgement.parts {
 //!     println!("{}: {:?}, because of {:?}", part.name, part.reasoning, part.evidence);
 //! }
-//! println!("trace {}, digest {}", judged.trace.display(), judged.digest);
+//! println!("trace: {:?}", judged.kept);
 //! # assert!(judged.judgement.label().is_some());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! # })?;
@@ -35,15 +35,20 @@
 //! | judge with a server | [`model::OpenAi`], [`judge::JudgeSettings`] |
 //! | change what the model is told | [`prompt::Pack`] |
 //! | look with your own eyes | [`tools::Toolbox`], [`tools::difference::compare`] |
+//! | judge a whole data set | [`run::Run`], [`run::RunSpec`] |
 //! | know what it cost | [`model::Prices`], [`trace::Judgement::cost`] |
 //! | read what happened | [`trace::Bundle`], [`trace::reduce`] |
 //! | count, compare and doubt | [`stats`], [`trace::read_results`] |
 //! | make tables and plots | [`report::Report`] |
 //! | try without data | [`dataset::draw`] |
 
+// What is printed goes through `terminal`.
+#![warn(clippy::print_stdout, clippy::print_stderr)]
+
 pub mod agreement;
 pub mod answer;
 pub mod case;
+mod child;
 mod cli;
 mod commands;
 pub mod comparison;
@@ -56,23 +61,27 @@ pub mod experiment;
 mod files;
 pub mod hash;
 pub mod judge;
+pub mod key;
 mod logging;
 pub mod message;
 pub mod model;
-mod models;
 pub mod probe;
 pub mod prompt;
 pub mod protocol;
 mod random;
+mod received;
 pub mod replay;
 pub mod report;
-mod run;
+pub mod run;
 pub mod sending;
 pub mod stats;
+mod terminal;
 pub mod trace;
 mod transcript;
 pub mod verdict;
 mod view;
+mod visible;
+mod weights;
 
 pub use case::EditCase;
 #[doc(hidden)]

@@ -1,7 +1,6 @@
 //! Logs: spans for judgements, model calls and tool calls. Nobody is told anything unless asked for.
 
 use std::fs::File;
-use std::io::IsTerminal as _;
 use std::path::Path;
 use std::sync::Mutex;
 
@@ -12,7 +11,7 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 use tracing_subscriber::{Layer as _, fmt};
 
-use crate::files;
+use crate::{files, terminal};
 
 /// Starts the log that `RUST_LOG` asks for on stderr, and the one in `file`.
 pub(crate) fn start(file: Option<&Path>) -> anyhow::Result<()> {
@@ -24,8 +23,9 @@ pub(crate) fn start(file: Option<&Path>) -> anyhow::Result<()> {
     };
     let on_stderr = match &wanted {
         Some(wanted) => {
-            let layer = fmt::layer().with_ansi(std::io::stderr().is_terminal());
-            Some(layer.with_writer(std::io::stderr).with_filter(filter(wanted)?))
+            // Servers' words are in it: it goes the way of all texts, which takes no other colours.
+            let layer = fmt::layer().with_ansi(false).with_writer(terminal::stderr);
+            Some(layer.with_filter(filter(wanted)?))
         }
         None => None,
     };

@@ -38,7 +38,7 @@ impl Preparation {
         let (media, bytes) = self.encode(sent);
         let mut caption = format!("{name} ({} pixels", sent.size());
         if reduced.is_some() {
-            caption.push_str(&format!(", reduced from {size}"));
+            caption.push_str(&format!(" as sent, reduced from {size}"));
         }
         caption.push(')');
         if !what.is_empty() {

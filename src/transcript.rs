@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anstyle::{AnsiColor, Style};
-
 use crate::answer::AnswerForm;
 use crate::dialect::{self, ThoughtSource};
 use crate::hash::Hash;
 use crate::message::Usage;
+use crate::terminal::Style;
 use crate::trace::{BlobStore, Event, Observed, ToolAnswer, What};
 use crate::verdict::Outcome;
+use crate::visible::visible_line;
 
 /// How wide text is before it is wrapped.
 const WIDTH: usize = 100;
@@ -35,12 +35,12 @@ impl Transcript {
     /// The lines of one event.
     pub(crate) fn lines(&self, event: &Event) -> String {
         let mut out = String::new();
-        let bold = Style::new().bold();
-        let dim = Style::new().dimmed();
+        let bold = Style::BOLD;
+        let dim = Style::DIM;
         match &event.event {
             What::Asked(asked) => {
                 let part = match self.parts.get(asked.part) {
-                    Some(name) if self.parts.len() > 1 => format!(" · {name}"),
+                    Some(name) if self.parts.len() > 1 => format!(" · {}", visible_line(name)),
                     _ => String::new(),
                 };
                 let _ = writeln!(out, "{bold}turn {}{part}{bold:#}", asked.turn);
@@ -54,7 +54,7 @@ impl Transcript {
                     out,
                     "  {dim}attempt {}: {} ({wait}){dim:#}",
                     attempt.attempt,
-                    printable(&attempt.error)
+                    visible_line(&attempt.error)
                 );
             }
             What::Replied(replied) => {
@@ -77,23 +77,26 @@ impl Transcript {
                     let _ = writeln!(
                         out,
                         "  {bold}→ {}{bold:#} {}",
-                        printable(name),
-                        printable(&arguments)
+                        visible_line(name),
+                        visible_line(&arguments)
                     );
                 }
                 if let Some(more) = reading.calls.len().checked_sub(MOST_CALLS).filter(|n| *n > 0) {
                     let _ = writeln!(out, "  {dim}and {more} more calls{dim:#}");
                 }
                 if let Some(answer) = &reading.answer {
-                    let _ = writeln!(out, "  {bold}= {answer}{bold:#}");
+                    let _ =
+                        writeln!(out, "  {bold}= {}{bold:#}", visible_line(&answer.to_string()));
                 }
                 for problem in &reading.problems {
-                    let _ = writeln!(out, "  {dim}cannot be read: {}{dim:#}", printable(problem));
+                    let _ =
+                        writeln!(out, "  {dim}cannot be read: {}{dim:#}", visible_line(problem));
                 }
             }
             What::Observed(observed) => self.observation(&mut out, observed),
             What::Decided(decided) if self.parts.len() > 1 => {
                 let name = self.parts.get(decided.part).map_or("", String::as_str);
+                let name = visible_line(name);
                 let _ = writeln!(out, "{name}: {}", outcome_text(&decided.outcome));
             }
             What::Decided(_) | What::Finished(_) | What::GaveUp(_) => {}
@@ -112,7 +115,7 @@ impl Transcript {
                     let _ = writeln!(
                         out,
                         "      {}: {}",
-                        picture.name,
+                        visible_line(&picture.name),
                         self.path(&picture.blob).display()
                     );
                 }
@@ -127,23 +130,22 @@ impl Transcript {
 
 /// An outcome in a word or a sentence, in colour.
 pub(crate) fn outcome_text(outcome: &Outcome) -> String {
-    let colour = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
     match outcome {
-        Outcome::Verdict { label, score } => {
-            let style = match *score {
-                score if score >= 99.0 => colour(AnsiColor::Green),
-                score if score >= 60.0 => colour(AnsiColor::Yellow),
-                score if score >= 30.0 => colour(AnsiColor::Magenta),
-                _ => colour(AnsiColor::Red),
+        Outcome::Verdict(verdict) => {
+            let style = match verdict.score {
+                score if score >= 99.0 => Style::BOLD_GREEN,
+                score if score >= 60.0 => Style::BOLD_YELLOW,
+                score if score >= 30.0 => Style::BOLD_MAGENTA,
+                _ => Style::BOLD_RED,
             };
-            format!("{style}{label}{style:#}")
+            format!("{style}{}{style:#}", visible_line(&verdict.in_words()))
         }
         other => {
-            let style = colour(AnsiColor::Cyan);
+            let style = Style::BOLD_CYAN;
             format!(
                 "{style}{}{style:#}: {}",
                 other.name(),
-                printable(other.reason().unwrap_or_default())
+                visible_line(other.reason().unwrap_or_default())
             )
         }
     }
@@ -171,14 +173,14 @@ pub(crate) fn cost_text(cost: Option<f64>) -> String {
     }
 }
 
-/// A named block of text, wrapped and indented. Control characters of untrusted text are dropped.
+/// A named block of text, wrapped and indented.
 fn indented(name: &str, text: &str) -> String {
-    let dim = Style::new().dimmed();
+    let dim = Style::DIM;
     let mut out = format!("  {dim}{name}{dim:#}");
     for line in text.lines().filter(|line| !line.trim().is_empty()) {
         let mut width = WIDTH;
         for word in line.split_whitespace() {
-            let word = printable(word);
+            let word = visible_line(word);
             let length = word.chars().count();
             if width + 1 + length > WIDTH {
                 out.push_str("\n    ");
@@ -192,11 +194,4 @@ fn indented(name: &str, text: &str) -> String {
         }
     }
     out
-}
-
-/// Untrusted text without what a terminal would obey: control characters, and those that turn the
-/// direction of writing.
-pub(crate) fn printable(text: &str) -> String {
-    let turns = |c| matches!(c, '\u{200E}' | '\u{200F}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}');
-    text.chars().filter(|c| !c.is_control() && !turns(*c)).collect()
 }

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::labels::{Item, Labels, Truth};
 use super::measures::{Columns, Measure, Measured, alphas, measured, nearest_rank};
-use super::scale::Scale;
+use super::ranking::Ranking;
 use crate::report::{GroupKey, NO_TYPE};
 use crate::stats::{Bootstrap, Coverage, Ratings};
 
@@ -122,7 +122,7 @@ impl Agreement {
         judges: &[Judge],
         labels: &Labels,
         truth: Truth,
-        scales: &[Scale],
+        rankings: &[Ranking],
         bootstrap: &Bootstrap,
     ) -> Self {
         let kinds: BTreeMap<&str, &str> = judges
@@ -158,7 +158,7 @@ impl Agreement {
             judges: judges
                 .iter()
                 .zip(&joined)
-                .map(|(judge, joined)| joined.agreement(judge, scales, bootstrap))
+                .map(|(judge, joined)| joined.agreement(judge, rankings, bootstrap))
                 .collect(),
             differences,
         }
@@ -209,7 +209,12 @@ impl<'a> Joined<'a> {
         Self { rows, without_label, never_judged, of_others }
     }
 
-    fn agreement(&self, judge: &Judge, scales: &[Scale], bootstrap: &Bootstrap) -> JudgeAgreement {
+    fn agreement(
+        &self,
+        judge: &Judge,
+        rankings: &[Ranking],
+        bootstrap: &Bootstrap,
+    ) -> JudgeAgreement {
         let places = places(self.rows.iter().map(|row| (row.item, row.kind)));
         let cell = |(criterion, kind): (Option<&str>, Option<&str>)| {
             let rows = self.rows.iter().filter(|row| is_in(row.item, row.kind, criterion, kind));
@@ -224,16 +229,16 @@ impl<'a> Joined<'a> {
                 .iter()
                 .map(|place| cell((place.0.as_deref(), place.1.as_deref())))
                 .collect(),
-            confusion: scales.iter().filter_map(|scale| self.confusion(scale)).collect(),
+            confusion: rankings.iter().filter_map(|ranking| self.confusion(ranking)).collect(),
             with_itself: with_itself(judge, bootstrap),
         }
     }
 
-    fn confusion(&self, scale: &Scale) -> Option<Confusion> {
-        let none = scale.labels.len();
+    fn confusion(&self, ranking: &Ranking) -> Option<Confusion> {
+        let none = ranking.labels.len();
         let mut counts = vec![vec![0; none + 1]; none];
-        let place = |rank: f64| scale.labels.iter().position(|(_, other)| *other == rank);
-        let rows = self.rows.iter().filter(|row| row.item.criterion == scale.criterion);
+        let place = |rank: f64| ranking.labels.iter().position(|(_, other)| *other == rank);
+        let rows = self.rows.iter().filter(|row| row.item.criterion == ranking.criterion);
         let mut any = false;
         for row in rows {
             let truth = place(nearest_rank(row.truth))?;
@@ -241,8 +246,8 @@ impl<'a> Joined<'a> {
             any = true;
         }
         any.then(|| Confusion {
-            criterion: scale.criterion.clone(),
-            labels: scale.labels.iter().map(|(name, _)| name.clone()).collect(),
+            criterion: ranking.criterion.clone(),
+            labels: ranking.labels.iter().map(|(name, _)| name.clone()).collect(),
             counts,
         })
     }

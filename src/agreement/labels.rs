@@ -2,15 +2,15 @@
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use super::measures::nearest_rank;
-use super::scale::Scale;
+use super::ranking::Ranking;
 use crate::dataset::case_file::LabelRecord;
+use crate::received;
 
 /// What is judged and labelled.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -31,7 +31,7 @@ pub struct Labels {
 }
 
 /// What counts as the truth where annotators differ.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Truth {
     /// The mean of their ranks.
@@ -104,9 +104,11 @@ pub enum LabelsError {
 impl Labels {
     /// Reads a file: CSV with a header if its name ends in `.csv` or it does not begin with an
     /// object, else one JSON object a line.
-    pub fn read(path: &Path, scales: &[Scale]) -> Result<Self, LabelsError> {
-        let text = fs::read_to_string(path)
-            .map_err(|source| LabelsError::Unreadable { path: path.to_owned(), source })?;
+    pub fn read(path: &Path, rankings: &[Ranking]) -> Result<Self, LabelsError> {
+        let unreadable = |source| LabelsError::Unreadable { path: path.to_owned(), source };
+        let bytes = received::read_named(path, received::LARGEST_TABLE).map_err(unreadable)?;
+        let text = String::from_utf8(bytes)
+            .map_err(|error| unreadable(io::Error::new(io::ErrorKind::InvalidData, error)))?;
         let text = text.trim_start_matches('\u{feff}');
         let csv = path.extension().is_some_and(|ending| ending.eq_ignore_ascii_case("csv"));
         let records = if csv || !text.trim_start().starts_with('{') {
@@ -114,7 +116,7 @@ impl Labels {
         } else {
             parse_jsonl(text)
         };
-        let labels = records.and_then(|records| Self::of(records, scales));
+        let labels = records.and_then(|records| Self::of(records, rankings));
         let labels = labels.map_err(|(line, problem)| LabelsError::Malformed {
             path: path.to_owned(),
             line,
@@ -126,30 +128,35 @@ impl Labels {
         }
     }
 
-    fn of(records: Vec<(u64, LabelRecord)>, scales: &[Scale]) -> Result<Self, Problem> {
+    fn of(records: Vec<(u64, LabelRecord)>, rankings: &[Ranking]) -> Result<Self, Problem> {
         let mut labels = Self::default();
         let mut lines = BTreeMap::new();
         for (line, record) in records {
-            let scale = Scale::find(scales, &record.criterion).ok_or_else(|| {
-                let known: Vec<&str> = scales.iter().map(|one| one.criterion.as_str()).collect();
+            let numbers = Ranking::of_numbers(&record.criterion);
+            let known = Ranking::find(rankings, &record.criterion);
+            // What no pack knows is compared as numbers, if it is numbers.
+            let ranking = known.or_else(|| numbers.rank(&record.label).map(|_| &numbers));
+            let ranking = ranking.ok_or_else(|| {
+                let known: Vec<&str> = rankings.iter().map(|one| one.criterion.as_str()).collect();
                 let problem = format!(
-                    "there is no criterion {:?}; use one of {}",
+                    "there is no criterion {:?}, and {:?} is no number; use one of {}, or name the pack with --prompts",
                     record.criterion,
+                    record.label,
                     known.join(", ")
                 );
                 (line, problem)
             })?;
-            let rank = scale.rank(&record.label).ok_or_else(|| {
+            let rank = ranking.rank(&record.label).ok_or_else(|| {
                 let problem = format!(
                     "{:?} is no label of the criterion {}; use one of {}",
                     record.label,
-                    scale.criterion,
-                    scale.names()
+                    ranking.criterion,
+                    ranking.names()
                 );
                 (line, problem)
             })?;
             let item = Item {
-                criterion: scale.criterion.clone(),
+                criterion: ranking.criterion.clone(),
                 case: record.case,
                 editor: record.editor,
             };
@@ -231,9 +238,9 @@ fn parse_csv(text: &str) -> Result<Vec<(u64, LabelRecord)>, Problem> {
 mod tests {
     use super::*;
 
-    fn scales() -> Vec<Scale> {
+    fn rankings() -> Vec<Ranking> {
         let labels = ["Localization Failure", "Wrong Action", "Over Modification"];
-        vec![Scale {
+        vec![Ranking {
             criterion: "if".to_owned(),
             name: "Instruction Following".to_owned(),
             labels: labels.map(str::to_owned).into_iter().zip([1.0, 2.0, 3.0]).collect(),
@@ -243,8 +250,8 @@ mod tests {
     fn read(name: &str, text: &str) -> Result<Labels, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
-        fs::write(&path, text).unwrap();
-        Labels::read(&path, &scales()).map_err(|error| error.to_string())
+        std::fs::write(&path, text).unwrap();
+        Labels::read(&path, &rankings()).map_err(|error| error.to_string())
     }
 
     const CSV: &str = "Case,Editor,Criterion,Annotator,Label,note\n\

@@ -9,8 +9,7 @@ use crate::stats::{
 };
 
 /// A measure of agreement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, clap::ValueEnum)]
-#[value(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Measure {
     /// Spearman's rank correlation.
     Spearman,

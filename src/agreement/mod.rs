@@ -5,7 +5,7 @@
 mod judges;
 mod labels;
 mod measures;
-mod scale;
+mod ranking;
 mod table;
 #[cfg(test)]
 mod tests;
@@ -13,5 +13,5 @@ mod tests;
 pub use self::judges::{Agreement, Cell, Confusion, Difference, Judge, JudgeAgreement, Judgement};
 pub use self::labels::{Item, Labels, LabelsError, Truth};
 pub use self::measures::{Measure, Measured, Values};
-pub use self::scale::Scale;
+pub use self::ranking::Ranking;
 pub use self::table::{RaterPair, Table, TableAgreement, TableError};

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::measures::{Columns, Measure, Measured, Values, alphas, measured};
-use super::scale::Scale;
+use super::ranking::Ranking;
+use crate::received;
 use crate::stats::{Bootstrap, Ratings, Statistic, Undefined, pearson, spearman};
 
 /// A table of ratings.
@@ -65,15 +66,17 @@ pub enum TableError {
     },
 }
 
+/// Every rater is compared with every other one.
+const MOST_RATERS: usize = 1000;
 /// A first column of one of these names names the rows.
 const NAMES_OF_ROWS: [&str; 3] = ["item", "case", "id"];
 
 impl Table {
-    /// Reads a CSV file. Words are labels of one of `scales`, or have no order.
-    pub fn read(path: &Path, scales: &[Scale]) -> Result<Self, TableError> {
-        let bytes = std::fs::read(path)
+    /// Reads a CSV file. Words are labels of one of `rankings`, or have no order.
+    pub fn read(path: &Path, rankings: &[Ranking]) -> Result<Self, TableError> {
+        let bytes = received::read_named(path, received::LARGEST_TABLE)
             .map_err(|source| TableError::Unreadable { path: path.to_owned(), source })?;
-        Self::parse(&bytes, scales).map_err(|(line, problem)| TableError::Malformed {
+        Self::parse(&bytes, rankings).map_err(|(line, problem)| TableError::Malformed {
             path: path.to_owned(),
             line,
             problem,
@@ -81,7 +84,7 @@ impl Table {
     }
 
     /// The error is a line, if it is about one, and what is wrong with it.
-    fn parse(bytes: &[u8], scales: &[Scale]) -> Result<Self, (Option<u64>, String)> {
+    fn parse(bytes: &[u8], rankings: &[Ranking]) -> Result<Self, (Option<u64>, String)> {
         let mut reader = csv::ReaderBuilder::new()
             .flexible(true)
             .trim(csv::Trim::All)
@@ -93,6 +96,10 @@ impl Table {
         let header = reader.headers().map_err(broken)?.clone();
         if header.is_empty() {
             return Err((None, "it is empty; the first row must name the raters".to_owned()));
+        }
+        if header.len() > MOST_RATERS {
+            let count = header.len();
+            return Err((None, format!("it has {count} columns, more than {MOST_RATERS} raters")));
         }
         let named = header
             .get(0)
@@ -115,7 +122,7 @@ impl Table {
             cells.push((line, record.iter().skip(skip).map(str::to_owned).collect()));
         }
         let raters: Vec<String> = header.iter().skip(skip).map(str::to_owned).collect();
-        let (values, of_cell) = understand(&cells, &raters, scales)?;
+        let (values, of_cell) = understand(&cells, &raters, rankings)?;
         let row = |row: &Vec<String>| row.iter().map(|cell| of_cell.get(cell).copied()).collect();
         Ok(Self { raters, values, rows: cells.iter().map(|(_, cells)| row(cells)).collect() })
     }
@@ -213,7 +220,7 @@ type Understood = (Values, BTreeMap<String, f64>);
 fn understand(
     rows: &[(u64, Vec<String>)],
     raters: &[String],
-    scales: &[Scale],
+    rankings: &[Ranking],
 ) -> Result<Understood, (Option<u64>, String)> {
     let filled = || {
         rows.iter().flat_map(|(line, cells)| {
@@ -242,11 +249,11 @@ fn understand(
     if words.is_empty() {
         return Ok((Values::Whole, BTreeMap::new()));
     }
-    for scale in scales {
+    for ranking in rankings {
         let ranks: Option<BTreeMap<String, f64>> =
-            words.iter().map(|word| Some(((*word).to_owned(), scale.rank(word)?))).collect();
+            words.iter().map(|word| Some(((*word).to_owned(), ranking.rank(word)?))).collect();
         if let Some(ranks) = ranks {
-            return Ok((Values::Labels(scale.criterion.clone()), ranks));
+            return Ok((Values::Labels(ranking.criterion.clone()), ranks));
         }
     }
     let codes = words.iter().enumerate().map(|(code, word)| ((*word).to_owned(), code as f64));
@@ -257,17 +264,17 @@ fn understand(
 mod tests {
     use super::*;
 
-    fn scales() -> Vec<Scale> {
-        let scale = |criterion: &str, labels: [&str; 2]| Scale {
+    fn rankings() -> Vec<Ranking> {
+        let ranking = |criterion: &str, labels: [&str; 2]| Ranking {
             criterion: criterion.to_owned(),
             name: String::new(),
             labels: labels.map(str::to_owned).into_iter().zip([1.0, 4.0]).collect(),
         };
-        vec![scale("if", ["Bad", "Good"]), scale("vc", ["Broken", "Whole"])]
+        vec![ranking("if", ["Bad", "Good"]), ranking("vc", ["Broken", "Whole"])]
     }
 
     fn table(text: &str) -> Result<Table, (Option<u64>, String)> {
-        Table::parse(text.as_bytes(), &scales())
+        Table::parse(text.as_bytes(), &rankings())
     }
 
     fn agreement(text: &str) -> Measured {

@@ -12,13 +12,13 @@ fn item(criterion: &str, case: &str) -> Item {
     Item { criterion: criterion.to_owned(), case: case.to_owned(), editor: "e".to_owned() }
 }
 
-fn scales() -> Vec<Scale> {
-    let scale = |criterion: &str| Scale {
+fn rankings() -> Vec<Ranking> {
+    let ranking = |criterion: &str| Ranking {
         criterion: criterion.to_owned(),
         name: criterion.to_owned(),
         labels: (1..=4).map(|rank| (format!("label {rank}"), f64::from(rank))).collect(),
     };
-    vec![scale("if"), scale("vc")]
+    vec![ranking("if"), ranking("vc")]
 }
 
 /// Cases c1, c2, … of the criterion, with the ranks that each annotator gave.
@@ -40,7 +40,7 @@ fn judge(run: &str, criterion: &str, ranks: &[Option<f64>]) -> Judge {
 }
 
 fn agreement(judges: &[Judge], labels: &Labels) -> Agreement {
-    Agreement::new(judges, labels, Truth::Mean, &scales(), &Bootstrap::default())
+    Agreement::new(judges, labels, Truth::Mean, &rankings(), &Bootstrap::default())
 }
 
 #[test]

@@ -1,9 +1,10 @@
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum as _};
+use clap::Args;
 
-use super::part;
+use super::{part, words};
 use crate::agreement::{Measure, Truth};
+use crate::prompt::DEFAULT;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -22,8 +23,11 @@ pub(crate) struct AgreeArgs {
     /// What people say.
     #[arg(long, value_name = "FILE", required_unless_present = "table")]
     pub(crate) labels: Option<PathBuf>,
+    /// The pack by which lines are read that no trace stands behind: a built-in name or a folder.
+    #[arg(long, value_name = "PACK", default_value = DEFAULT)]
+    pub(crate) prompts: String,
     /// What counts as the truth where annotators differ.
-    #[arg(long, value_name = "RULE", default_value = "mean")]
+    #[arg(long, value_name = "RULE", default_value = "mean", value_parser = words::truth())]
     pub(crate) truth: Truth,
     /// Measure the agreement of the columns of a CSV file instead.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "labels", "truth", "min_coverage"])]
@@ -48,14 +52,14 @@ pub(crate) struct AgreementFloor {
 
 fn floor(text: &str) -> Result<AgreementFloor, String> {
     let (measure, number) = text.split_once('=').unwrap_or(("spearman", text));
-    let measure = Measure::from_str(measure.trim(), true)
-        .ok()
-        .filter(|measure| *measure != Measure::Mae)
-        .ok_or_else(|| {
-            let known = Measure::value_variants().iter().filter(|one| **one != Measure::Mae);
-            let known: Vec<&str> = known.map(|one| one.key()).collect();
-            format!("{measure:?} is no measure of agreement; use one of {}", known.join(", "))
-        })?;
+    let all = || Measure::OF_PAIRS.into_iter().chain(Measure::OF_RATERS);
+    let mut known = all().filter(|one| *one != Measure::Mae);
+    let is_it = |one: &Measure| one.key().eq_ignore_ascii_case(measure.trim());
+    let measure = known.find(is_it).ok_or_else(|| {
+        let known = all().filter(|one| *one != Measure::Mae);
+        let known: Vec<&str> = known.map(Measure::key).collect();
+        format!("{measure:?} is no measure of agreement; use one of {}", known.join(", "))
+    })?;
     let least = number.trim().parse().ok().filter(|least| (-1.0..=1.0).contains(least));
     let least = least.ok_or("write a number from -1 to 1")?;
     Ok(AgreementFloor { measure, least })

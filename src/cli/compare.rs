@@ -20,10 +20,13 @@ pub(crate) struct CompareArgs {
     /// The second run.
     #[arg(value_name = "RUN_B")]
     pub(crate) second: PathBuf,
+    /// The pack by which lines are read that no trace stands behind: a built-in name or a folder.
+    #[arg(long, value_name = "PACK", default_value = crate::prompt::DEFAULT)]
+    pub(crate) prompts: String,
     /// How many flips to print.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) flips: usize,
-    /// Exit with 1 if the mean score of a criterion falls by more points (of 100) than this.
+    /// Exit with 1 if the mean score of a criterion falls by more points than this.
     #[arg(long, value_name = "POINTS", value_parser = points)]
     pub(crate) max_regression: Option<f64>,
     /// Exit with 1 if the second run has fewer verdicts by a criterion: 0.95 or 95%.

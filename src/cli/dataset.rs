@@ -1,8 +1,9 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 
-use crate::dataset::MatchBy;
+use crate::dataset::{DataSetError, Mapping, MatchBy};
+use crate::run::DataSpec;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DatasetCommand {
@@ -76,10 +77,23 @@ pub(crate) struct ReadingOptions {
     #[arg(long, value_name = "DIR")]
     pub edits: Option<PathBuf>,
     /// By what the outputs are named [default: either, where only one fits].
-    #[arg(long = "match", value_name = "BY", requires = "edits")]
+    #[arg(long = "match", value_name = "BY", requires = "edits", value_parser = super::words::match_by())]
     pub match_by: Option<MatchBy>,
     /// What a field is called in this data set, e.g. instruction=text or boxes=bbox:xywh, or a TOML
     /// file of such lines; can be given several times.
     #[arg(long, value_name = "FIELD=NAME|FILE")]
     pub map: Vec<String>,
+}
+
+impl ReadingOptions {
+    /// The data set at `path`, read so.
+    pub(crate) fn data(&self, path: Option<&Path>) -> Result<DataSpec, DataSetError> {
+        Ok(DataSpec {
+            path: path.map(Path::to_owned),
+            edits: self.edits.clone(),
+            match_by: self.match_by,
+            map: Mapping::parse(&self.map)?,
+            ..DataSpec::default()
+        })
+    }
 }

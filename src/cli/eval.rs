@@ -1,13 +1,12 @@
-use std::collections::BTreeSet;
-use std::ffi::OsString;
 use std::num::NonZeroUsize;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 
-use super::{JudgeOptions, ReadingOptions};
+use super::{JudgeOptions, ReadingOptions, words};
+use crate::case::Condition;
 use crate::prompt::Mode;
-use crate::run::Shard;
+use crate::run::{Access, Again, Budget, IfOtherSettings, Pace, RunSpec, Selection, Shard};
 use crate::trace::OutcomeName;
 
 #[derive(Debug, Args)]
@@ -37,62 +36,18 @@ pub(crate) struct EvalArgs {
     /// The folder of the run [default: one in traces/runs/, named by data set and model].
     #[arg(long, value_name = "DIR")]
     pub run: Option<PathBuf>,
-    /// By which criterion to judge.
-    #[arg(long, value_name = "if|vc|both", default_value = "both")]
-    pub criterion: String,
-    /// What the judge gets to see; several separated by commas.
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "tool")]
-    pub mode: Vec<Mode>,
-    /// Judge everything so many times.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub repeats: u32,
-    /// Only these editors; several separated by commas.
-    #[arg(long, value_name = "NAME", value_delimiter = ',')]
-    pub editor: Vec<String>,
-    /// Only this case; once for each.
-    #[arg(long, value_name = "ID")]
-    pub case: Vec<String>,
-    /// Only these edits, by case and editor; for whoever calls it from here.
-    #[arg(skip)]
-    pub only: Option<BTreeSet<(String, String)>>,
-    /// Only the first so many cases.
-    #[arg(long, value_name = "N")]
-    pub limit: Option<NonZeroUsize>,
-    /// Judge what can be judged, where lines of the data set or pictures are broken.
-    #[arg(long)]
-    pub allow_partial: bool,
     #[command(flatten)]
-    pub pace: PaceOptions,
+    pub asked: AskedOptions,
+    #[command(flatten)]
+    pub selection: SelectionOptions,
+    #[command(flatten)]
+    pub going: GoingOptions,
     /// Say what would be judged, how many tokens that takes and what it costs, and ask nobody.
     #[arg(long)]
     pub plan: bool,
-    /// Judge those again that ended so; several separated by commas. Old traces stay.
-    #[arg(long, value_name = "OUTCOME", value_enum, value_delimiter = ',')]
-    pub retry: Vec<Again>,
-    /// Judge those again whose case or pictures have changed since.
-    #[arg(long)]
-    pub redo_changed: bool,
-    /// Where the settings are others than the run's: go on in a folder of its own beside it.
-    #[arg(long, conflicts_with = "mix")]
-    pub new_run: bool,
-    /// Go on in the same run although the settings are others; every trace tells its own.
-    #[arg(long)]
-    pub mix: bool,
-    /// Only part I of N of the judgements; `deeplook run merge` joins the parts.
-    #[arg(long, value_name = "I/N")]
-    pub shard: Option<Shard>,
-    /// Ask every time, also what was asked before.
-    #[arg(long)]
-    pub no_cache: bool,
-    /// How many megabytes of replies are kept; what was used longest ago goes first.
-    #[arg(long, value_name = "MB", default_value_t = 1024)]
-    pub cache_size: u64,
     /// Exit with 1 if fewer of all judgements have a verdict: 0.95 or 95%.
     #[arg(long, value_name = "PART", value_parser = super::report::part)]
     pub min_coverage: Option<f64>,
-    /// Go on although everything fails.
-    #[arg(long)]
-    pub keep_going: bool,
     #[command(flatten)]
     pub options: JudgeOptions,
     /// Say nothing but errors.
@@ -106,31 +61,47 @@ pub(crate) struct EvalArgs {
     pub log: Option<PathBuf>,
 }
 
-impl EvalArgs {
-    /// What `deeplook eval` means with these cases, with the traces of this run, and with these
-    /// options.
-    pub(crate) fn with(
-        cases: Option<&Path>,
-        from_traces: Option<&Path>,
-        options: &[String],
-    ) -> Result<Self, clap::Error> {
-        #[derive(Parser)]
-        #[command(name = "deeplook eval")]
-        struct Whole {
-            #[command(flatten)]
-            eval: EvalArgs,
-        }
-        let mut words: Vec<OsString> = vec!["deeplook eval".into()];
-        words.extend(cases.map(Into::into));
-        words.extend(from_traces.into_iter().flat_map(|run| ["--from-traces".into(), run.into()]));
-        words.extend(options.iter().map(Into::into));
-        Whole::try_parse_from(words).map(|whole| whole.eval)
-    }
+/// What is judged of every edit.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct AskedOptions {
+    /// By which criteria to judge; several separated by commas.
+    #[arg(long, value_name = "ID,…|all", value_delimiter = ',', default_value = "all")]
+    pub criterion: Vec<String>,
+    /// What the judge gets to see; several separated by commas.
+    #[arg(long, value_parser = words::mode(), value_delimiter = ',', default_value = "tool")]
+    pub mode: Vec<Mode>,
+    /// Judge everything so many times.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub repeats: u32,
 }
 
-/// How fast, and for how much.
+/// Which edits are judged.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct PaceOptions {
+pub(crate) struct SelectionOptions {
+    /// Only these editors; several separated by commas.
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    pub editor: Vec<String>,
+    /// Only this case; once for each.
+    #[arg(long, value_name = "ID")]
+    pub case: Vec<String>,
+    /// Only the first so many cases.
+    #[arg(long, value_name = "N")]
+    pub limit: Option<NonZeroUsize>,
+    /// Only cases of which this is known, e.g. --where type="Change Color"; several names must all hold, several
+    /// values of one name are alternatives.
+    #[arg(long = "where", value_name = "FACT=VALUE")]
+    pub conditions: Vec<Condition>,
+    /// Only part I of N of the judgements; `deeplook run merge` joins the parts.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+}
+
+/// How a run goes on: how fast, for how much, and what is judged again.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct GoingOptions {
+    /// Judge what can be judged, where lines of the data set or pictures are broken.
+    #[arg(long)]
+    pub allow_partial: bool,
     /// The most judgements at a time; a server that says "too many requests" gets fewer.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=4096))]
     pub concurrency: u32,
@@ -146,23 +117,83 @@ pub(crate) struct PaceOptions {
     /// Stop when the run has asked models so often; attempts that came to nothing do not count.
     #[arg(long, value_name = "N")]
     pub max_calls: Option<u64>,
+    /// Judge those again that ended so; several separated by commas. Old traces stay.
+    #[arg(long, value_name = "OUTCOME", value_parser = words::again(), value_delimiter = ',')]
+    pub retry: Vec<OutcomeName>,
+    /// Judge those again whose case or pictures have changed since.
+    #[arg(long)]
+    pub redo_changed: bool,
+    /// Where the settings are others than the run's: go on in a folder of its own beside it.
+    #[arg(long, conflicts_with = "mix")]
+    pub new_run: bool,
+    /// Go on in the same run although the settings are others; every trace tells its own.
+    #[arg(long)]
+    pub mix: bool,
+    /// Ask every time, also what was asked before.
+    #[arg(long)]
+    pub no_cache: bool,
+    /// How many megabytes of replies are kept; what was used longest ago goes first.
+    #[arg(long, value_name = "MB", default_value_t = 1024)]
+    pub cache_size: u64,
+    /// Go on although everything fails.
+    #[arg(long)]
+    pub keep_going: bool,
 }
 
-/// Which outcomes are judged again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Again {
-    Failed,
-    Abstained,
-    Missing,
+impl EvalArgs {
+    /// The run that was asked for, and what opens its server.
+    pub(crate) fn spec(&self) -> anyhow::Result<(RunSpec, Access)> {
+        let (judge, access) = self.options.judge()?;
+        let mut spec = RunSpec { judge, ..RunSpec::default() };
+        spec.data = self.reading.data(self.dataset.as_deref())?;
+        spec.data.from_traces.clone_from(&self.from_traces);
+        spec.keep.folder.clone_from(&self.run);
+        self.asked.apply(&mut spec);
+        self.selection.apply(&mut spec);
+        self.going.apply(&mut spec);
+        Ok((spec, access))
+    }
 }
 
-impl From<Again> for OutcomeName {
-    fn from(again: Again) -> Self {
-        match again {
-            Again::Failed => Self::Failed,
-            Again::Abstained => Self::Abstained,
-            Again::Missing => Self::Missing,
-        }
+impl AskedOptions {
+    pub(crate) fn apply(&self, spec: &mut RunSpec) {
+        spec.criteria = super::judge::criteria(&self.criterion);
+        spec.modes = self.mode.iter().copied().collect();
+        spec.repeats = self.repeats;
+    }
+}
+
+impl SelectionOptions {
+    pub(crate) fn apply(&self, spec: &mut RunSpec) {
+        spec.select = Selection {
+            editors: self.editor.clone(),
+            cases: self.case.clone(),
+            conditions: self.conditions.clone(),
+            limit: self.limit,
+            only: None,
+            shard: self.shard,
+        };
+    }
+}
+
+impl GoingOptions {
+    pub(crate) fn apply(&self, spec: &mut RunSpec) {
+        spec.data.allow_partial = self.allow_partial;
+        spec.pace = Pace {
+            concurrency: self.concurrency,
+            requests_per_minute: self.requests,
+            tokens_per_minute: self.tokens,
+        };
+        spec.budget = Budget { calls: self.max_calls, cost: self.max_cost };
+        spec.again =
+            Again { outcomes: self.retry.iter().copied().collect(), changed: self.redo_changed };
+        spec.keep.if_other_settings = match (self.new_run, self.mix) {
+            (true, _) => IfOtherSettings::NewRun,
+            (_, true) => IfOtherSettings::Mix,
+            _ => IfOtherSettings::Refuse,
+        };
+        spec.keep.replies_mb = if self.no_cache { 0 } else { self.cache_size };
+        spec.keep_going = self.keep_going;
     }
 }
 

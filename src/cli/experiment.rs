@@ -2,6 +2,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::dataset::ReadingOptions;
+use super::eval::{AskedOptions, GoingOptions, SelectionOptions};
+use super::judge::{BoundOptions, JudgeOptions, ModelOptions, ToolFlags};
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExperimentCommand {
     /// Judge the same edits with every combination of prompts, models, modes and tools of a plan.
@@ -9,6 +13,7 @@ pub(crate) enum ExperimentCommand {
 Examples:
   deeplook experiment run plan.toml --plan      # the matrix, the calls and the cost
   deeplook experiment run plan.toml             # the same command again goes on where it was stopped
+  deeplook experiment run plan.toml --concurrency 32 --max-cost 5      # in every cell
   deeplook experiment run plan.toml --from-traces traces/runs/base    # other words on what was seen there
 
 A plan is a small file:
@@ -67,9 +72,21 @@ pub(crate) struct RunExperimentArgs {
     /// Print the matrix, the calls and the cost, and ask nobody.
     #[arg(long = "plan")]
     pub only_plan: bool,
-    /// Anything that `deeplook eval` takes, for every cell: --concurrency 32, --max-cost 5, …
-    #[arg(last = true, value_name = "EVAL OPTIONS")]
-    pub more: Vec<String>,
+    /// A server that the plan may ask, besides this machine and those of built-in profiles with
+    /// their own keys; once for each.
+    #[arg(long = "allow-server", value_name = "URL")]
+    pub allow_servers: Vec<String>,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+    #[command(flatten)]
+    pub selection: SelectionOptions,
+    #[command(flatten)]
+    pub going: GoingOptions,
+    #[command(flatten)]
+    pub bounds: BoundOptions,
+    /// Say nothing of how the cells go.
+    #[arg(short, long)]
+    pub quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -87,7 +104,28 @@ pub(crate) struct WatchArgs {
     /// Stop after so many rounds [default: go on until Ctrl-C].
     #[arg(long, value_name = "N")]
     pub rounds: Option<u32>,
-    /// Anything that `deeplook eval` takes: --model, --mode, --criterion, …
-    #[arg(last = true, value_name = "EVAL OPTIONS")]
-    pub more: Vec<String>,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
+    #[command(flatten)]
+    pub asked: AskedOptions,
+    #[command(flatten)]
+    pub going: GoingOptions,
+    #[command(flatten)]
+    pub model: ModelOptions,
+    #[command(flatten)]
+    pub bounds: BoundOptions,
+    #[command(flatten)]
+    pub tools: ToolFlags,
+}
+
+impl WatchArgs {
+    /// Who judges; the prompts are the pack that is watched.
+    pub(crate) fn options(&self) -> JudgeOptions {
+        JudgeOptions {
+            model: self.model.clone(),
+            prompts: None,
+            bounds: self.bounds.clone(),
+            tools: self.tools.clone(),
+        }
+    }
 }

@@ -1,10 +1,17 @@
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
+use anyhow::{Context as _, bail};
 use clap::Args;
 use deeplook_tools::PixelBox;
+use serde_json::Value;
 
+use super::words;
+use crate::config::usual_server;
 use crate::message::Dialect;
+use crate::model::parameters::refuse_secrets;
 use crate::prompt::Mode;
+use crate::run::{Access, JudgeSpec, ToolOptions};
 
 #[derive(Debug, Args)]
 #[command(override_usage = "deeplook judge [OPTIONS] <SOURCE> <EDITED> -i <TEXT>")]
@@ -25,10 +32,10 @@ pub(crate) struct JudgeArgs {
     #[command(flatten)]
     pub facts: CaseFacts,
     /// By which criterion to judge.
-    #[arg(long, value_name = "if|vc|both", default_value = "both")]
-    pub criterion: String,
+    #[arg(long, value_name = "ID,…|all", value_delimiter = ',', default_value = "all")]
+    pub criterion: Vec<String>,
     /// What the judge gets to see: tools to search with, crops and masks from boxes, or one look.
-    #[arg(long, value_enum, default_value = "tool")]
+    #[arg(long, value_parser = words::mode(), default_value = "tool")]
     pub mode: Mode,
     #[command(flatten)]
     pub options: JudgeOptions,
@@ -47,7 +54,7 @@ pub(crate) struct CaseFacts {
     #[arg(short, long, value_name = "TEXT", default_value = "", hide_default_value = true)]
     pub instruction: String,
     /// Where a target is, in pixels of the source; once for each target.
-    #[arg(long = "box", value_name = "X1,Y1,X2,Y2", value_parser = crate::config::parse_box, allow_hyphen_values = true)]
+    #[arg(long = "box", value_name = "X1,Y1,X2,Y2", value_parser = parse_box, allow_hyphen_values = true)]
     pub boxes: Vec<PixelBox>,
     /// What a good edit looks like.
     #[arg(long, value_name = "IMAGE")]
@@ -63,50 +70,64 @@ pub(crate) struct CaseFacts {
 /// What everything that judges takes.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct JudgeOptions {
-    /// Judge every target on its own, also where the instruction is about their number.
-    #[arg(long)]
-    pub per_target: bool,
+    #[command(flatten)]
+    pub model: ModelOptions,
+    /// A prompt pack of your own: a folder, or one in this binary.
+    #[arg(long, value_name = "PACK")]
+    pub prompts: Option<String>,
+    #[command(flatten)]
+    pub bounds: BoundOptions,
+    #[command(flatten)]
+    pub tools: ToolFlags,
+}
+
+/// Whom to ask.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ModelOptions {
     /// The model to ask, or `rules` for the offline judge.
     #[arg(long, value_name = "M", env = "DEEPLOOK_MODEL", default_value = "rules")]
     pub model: String,
     /// An OpenAI-compatible server [default: OPENAI_BASE_URL, else the profile's].
     #[arg(long = "base-url", value_name = "U")]
-    pub base_url_flag: Option<String>,
+    pub base_url: Option<String>,
     /// openai, gemini, vllm, ollama, lmstudio, openrouter, llamacpp, or a file of your own
     /// [default: guessed from model and URL].
     #[arg(long, value_name = "NAME|FILE")]
     pub profile: Option<String>,
     /// How the model calls tools [default: the profile's].
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = words::dialect())]
     pub dialect: Option<Dialect>,
     /// Something for the server, e.g. temperature=0, seed=7, reasoning_effort=low, max_tokens=4000.
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
+}
+
+/// How long and how dear a judgement may be.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct BoundOptions {
+    /// Judge every target on its own, also where the instruction is about their number.
+    #[arg(long)]
+    pub per_target: bool,
     /// Seconds to wait for a reply.
     #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: u64,
-    /// The most turns; in the last one the judge must answer.
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..=100))]
-    pub max_turns: u32,
-    /// The most tool calls over all turns.
-    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u32).range(..=1000))]
-    pub max_tool_calls: u32,
+    /// The most turns; in the last one the judge must answer [default: 8].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100))]
+    pub max_turns: Option<u32>,
+    /// The most tool calls over all turns [default: 24].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(..=1000))]
+    pub max_tool_calls: Option<u32>,
     /// The most tokens that a question and all its turns may use; beyond them it has failed.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub token_budget: Option<u64>,
     /// Prices of models in a file of your own, which replace the built-in ones.
     #[arg(long, value_name = "FILE")]
     pub prices: Option<PathBuf>,
-    /// A prompt pack of your own.
-    #[arg(long, value_name = "DIR")]
-    pub prompts: Option<PathBuf>,
-    #[command(flatten)]
-    pub tools: ToolOptions,
 }
 
 /// Which tools there are, and which model files they use.
 #[derive(Debug, Clone, Default, Args)]
-pub(crate) struct ToolOptions {
+pub(crate) struct ToolFlags {
     /// What finds objects: a name from `deeplook models list`, an ONNX file of your own, or `none`
     /// [default: grounding-dino-tiny if it was fetched].
     #[arg(long, value_name = "NAME|FILE")]
@@ -122,4 +143,123 @@ pub(crate) struct ToolOptions {
     /// the traces show them.
     #[arg(long, value_name = "FILE")]
     pub tool_settings: Option<PathBuf>,
+}
+
+impl JudgeOptions {
+    /// The judge that was asked for, and what opens its server.
+    pub(crate) fn judge(&self) -> anyhow::Result<(JudgeSpec, Access)> {
+        let ModelOptions { model, base_url, profile, dialect, params } = &self.model;
+        let mut judge = JudgeSpec {
+            model: model.clone(),
+            profile: profile.clone(),
+            dialect: *dialect,
+            params: self::params(params)?,
+            prompts: self.prompts.clone(),
+            tools: self.tools.options(),
+            ..JudgeSpec::default()
+        };
+        self.bounds.apply(&mut judge);
+        let access = served_at(&mut judge, base_url.as_deref());
+        Ok((judge, access))
+    }
+}
+
+/// Says which server is asked: the one that was named, or else the environment's. What opens it does
+/// not belong into the specification.
+pub(crate) fn served_at(judge: &mut JudgeSpec, named: Option<&str>) -> Access {
+    let url = match named {
+        Some(url) => Some(url.to_owned()),
+        None if judge.is_offline() => None,
+        None => usual_server(),
+    };
+    let (url, access) = url.map(|url| Access::of_url(&url)).unzip();
+    judge.base_url = url;
+    access.unwrap_or_default()
+}
+
+impl BoundOptions {
+    pub(crate) fn apply(&self, judge: &mut JudgeSpec) {
+        judge.per_target = self.per_target;
+        judge.timeout = self.timeout;
+        judge.max_turns = self.max_turns;
+        judge.max_tool_calls = self.max_tool_calls;
+        judge.token_budget = self.token_budget;
+        judge.prices.clone_from(&self.prices);
+    }
+}
+
+impl ToolFlags {
+    pub(crate) fn options(&self) -> ToolOptions {
+        ToolOptions {
+            detector: self.detector.clone(),
+            enhancer: self.enhancer.clone(),
+            without: self.without.clone(),
+            tool_settings: self.tool_settings.clone(),
+        }
+    }
+}
+
+/// The ids of criteria; none for all of them.
+pub(crate) fn criteria(typed: &[String]) -> Vec<String> {
+    match typed.iter().any(|id| id == "all" || id == "both") {
+        true => Vec::new(),
+        false => typed.to_vec(),
+    }
+}
+
+/// `KEY=VALUE`, where a value that is JSON is taken as JSON and anything else as text.
+pub(crate) fn params(typed: &[String]) -> anyhow::Result<BTreeMap<String, Value>> {
+    let mut params = BTreeMap::new();
+    for text in typed {
+        let pair = text.split_once('=').map(|(key, value)| (key.trim(), value));
+        let (key, value) = pair.filter(|(key, _)| !key.is_empty()).with_context(|| {
+            format!("--param {text:?} is not KEY=VALUE; write e.g. --param temperature=0")
+        })?;
+        let value = serde_json::from_str(value).unwrap_or_else(|_| Value::String(value.to_owned()));
+        if params.insert(key.to_owned(), value).is_some() {
+            bail!("--param {key} is given twice; give it once");
+        }
+    }
+    refuse_secrets(&params).map_err(anyhow::Error::msg)?;
+    Ok(params)
+}
+
+/// `x1,y1,x2,y2`.
+fn parse_box(text: &str) -> Result<PixelBox, String> {
+    let numbers: Result<Vec<f64>, _> = text.split(',').map(|n| n.trim().parse::<f64>()).collect();
+    match numbers.as_deref() {
+        Ok(&[x1, y1, x2, y2]) if [x1, y1, x2, y2].iter().all(|n| n.is_finite()) => {
+            Ok(PixelBox::new(x1, y1, x2, y2))
+        }
+        _ => Err("expected four numbers x1,y1,x2,y2 in pixels of the source".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn params_are_json_or_text() {
+        let read = |typed: &[&str]| {
+            let typed: Vec<String> = typed.iter().map(|text| (*text).to_owned()).collect();
+            params(&typed).map_err(|error| error.to_string())
+        };
+        let good = read(&["temperature=0", "reasoning_effort=low", "stop=[\"=\"]"]).unwrap();
+        assert_eq!(
+            json!(good),
+            json!({"temperature": 0, "reasoning_effort": "low", "stop": ["="]})
+        );
+        for (typed, part) in [
+            (&["temp"][..], "KEY=VALUE"),
+            (&["=3"], "KEY=VALUE"),
+            (&["seed=1", "seed=2"], "seed is given twice"),
+            (&["API_KEY=sk-123"], "environment"),
+        ] {
+            let error = read(typed).unwrap_err();
+            assert!(error.contains(part) && !error.contains("sk-123"), "{error}");
+        }
+    }
 }

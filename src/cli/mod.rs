@@ -15,6 +15,9 @@ mod report;
 mod tool;
 mod trace;
 mod view;
+mod words;
+
+use std::ffi::OsString;
 
 use clap::{Parser, Subcommand};
 
@@ -24,7 +27,7 @@ pub(crate) use self::dataset::{DataSetArgs, DatasetCommand, ReadingOptions};
 pub(crate) use self::demo::DemoArgs;
 pub(crate) use self::eval::{EvalArgs, RunCommand};
 pub(crate) use self::experiment::{ExperimentCommand, RunExperimentArgs, WatchArgs};
-pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, ToolOptions};
+pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, criteria, params, served_at};
 pub(crate) use self::models::ModelsCommand;
 pub(crate) use self::probe::ProbeArgs;
 pub(crate) use self::prompts::{PromptsCommand, ShowPromptsArgs};
@@ -44,6 +47,21 @@ pub(crate) use self::view::ViewArgs;
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+}
+
+impl Cli {
+    /// What was typed. Options of the cells of an experiment used to stand behind two dashes; they
+    /// may, and mean the same.
+    pub(crate) fn typed() -> Result<Self, clap::Error> {
+        let mut words: Vec<OsString> = std::env::args_os().collect();
+        let dashes = words.iter().position(|word| word == "--");
+        if let (Some("experiment"), Some(dashes)) =
+            (words.get(1).and_then(|verb| verb.to_str()), dashes)
+        {
+            words.remove(dashes);
+        }
+        Self::try_parse_from(words)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -69,7 +87,7 @@ pub(crate) enum Command {
     Models(ModelsCommand),
     /// Try prompts, models, modes and tools against each other on the same edits.
     #[command(subcommand)]
-    Experiment(ExperimentCommand),
+    Experiment(Box<ExperimentCommand>),
     /// Find out whether a judge is sound: questions whose answers are known.
     Probe(Box<ProbeArgs>),
     /// List, show, check and compare prompt packs.

@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::dataset::ReadingOptions;
 use super::judge::JudgeOptions;
 use crate::prompt::Mode;
 
@@ -19,17 +20,16 @@ could not be asked.")]
 pub(crate) struct ProbeArgs {
     /// The data set; cases with a reference and boxes make more probes.
     pub dataset: PathBuf,
-    /// The folder of the editors' outputs, where the data set does not name them.
-    #[arg(long, value_name = "DIR")]
-    pub edits: Option<PathBuf>,
+    #[command(flatten)]
+    pub reading: ReadingOptions,
     /// How many cases to make probes of.
     #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub cases: u32,
     /// By which criterion to judge.
-    #[arg(long, value_name = "if|vc|both", default_value = "both")]
-    pub criterion: String,
+    #[arg(long, value_name = "ID,…|all", value_delimiter = ',', default_value = "all")]
+    pub criterion: Vec<String>,
     /// What the judge gets to see.
-    #[arg(long, value_enum, default_value = "tool")]
+    #[arg(long, value_parser = super::words::mode(), default_value = "tool")]
     pub mode: Mode,
     /// The folder of the run; the same command goes on there [default: one in traces/runs/].
     #[arg(long, value_name = "DIR")]

@@ -2,7 +2,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::judge::{CaseFacts, ToolOptions};
+use super::judge::{CaseFacts, ToolFlags};
+use super::words;
 use crate::message::Dialect;
 use crate::prompt::Mode;
 
@@ -73,10 +74,10 @@ pub(crate) struct ShowPromptsArgs {
     #[arg(long, value_name = "ID")]
     pub criterion: Option<String>,
     /// How much help the judge gets.
-    #[arg(long, value_enum, default_value_t = Mode::Tool)]
+    #[arg(long, value_parser = words::mode(), default_value = "tool")]
     pub mode: Mode,
     /// How the model calls tools [default: native, or the profile's].
-    #[arg(long, value_enum)]
+    #[arg(long, value_parser = words::dialect())]
     pub dialect: Option<Dialect>,
     #[command(flatten)]
     pub facts: CaseFacts,
@@ -90,7 +91,7 @@ pub(crate) struct ShowPromptsArgs {
     #[arg(long, value_name = "DIR", default_value = "dlebench/v1")]
     pub prompts: String,
     #[command(flatten)]
-    pub tools: ToolOptions,
+    pub tools: ToolFlags,
     /// Print JSON.
     #[arg(long)]
     pub json: bool,

@@ -13,7 +13,8 @@ Examples:
   deeplook replay RUN/judgements/NAME --from-turn 2 --model gpt-5.1
   deeplook replay RUN/judgements/NAME --from-turn 1 --prompts my-pack/
 
-No key and no network are needed. Exit code 1 means that something is not as the record has it.
+No key and no network are needed, and nothing is fetched: a tool whose network is not here counts as recorded.
+Only --from-turn asks a model: which one, where and with which key is never taken from a trace. Exit code 1 means that something is not as the record has it.
 An interrupted trace, a tool that could not be used again and a network's rounding are told; with
 --strict they count too.")]
 pub(crate) struct ReplayArgs {
@@ -35,7 +36,8 @@ pub(crate) struct ReplayArgs {
     pub json: bool,
     #[command(flatten)]
     pub fork: ForkOptions,
-    /// Where the trace's detector is, if it was a file of your own.
+    /// Where the trace's detector is, if it was a file of your own: what a trace says of files is not
+    /// followed.
     #[arg(long, value_name = "FILE")]
     pub detector: Option<String>,
     /// Where the trace's enhancer is, if it was a file of your own.
@@ -53,18 +55,21 @@ pub(crate) struct ForkOptions {
     /// The model to go on with, or `rules` [default: the trace's].
     #[arg(long, value_name = "M", requires = "from_turn")]
     pub model: Option<String>,
-    /// Its server [default: as for `judge`; without --model, the trace's].
+    /// Its server [default: OPENAI_BASE_URL, else the profile's]. A trace never decides who is asked.
     #[arg(long, value_name = "U", requires = "from_turn")]
     pub base_url: Option<String>,
-    /// Its profile [default: guessed; without --model, the trace's].
+    /// Its profile, which also says where the key is [default: guessed from model and URL].
     #[arg(long, value_name = "NAME|FILE", requires = "from_turn")]
     pub profile: Option<String>,
-    /// Something for the server [default: nothing; without --model, as in the trace].
+    /// Something for the server, e.g. temperature=0.
     #[arg(long = "param", value_name = "KEY=VALUE", requires = "from_turn")]
     pub params: Vec<String>,
     /// Seconds to wait for a reply.
     #[arg(long, value_name = "S", default_value_t = 300, value_parser = clap::value_parser!(u64).range(1..))]
     pub timeout: u64,
+    /// Fork a trace although it is not as it was written: a seal is broken, or a line was moved.
+    #[arg(long, requires = "from_turn")]
+    pub despite_flaws: bool,
     /// A prompt pack to go on with [default: the trace's].
     #[arg(long, value_name = "DIR", requires = "from_turn")]
     pub prompts: Option<PathBuf>,

@@ -2,6 +2,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use crate::case::Condition;
+use crate::prompt::DEFAULT;
 use crate::report::Format;
 
 #[derive(Debug, Args)]
@@ -11,17 +13,27 @@ Examples:
   deeplook report runs/monday --out report.html               # one page with plots
   deeplook report runs/tool runs/oracle --format latex        # side by side, for a paper
   deeplook report results.jsonl --format csv --out scores.csv
+  deeplook report runs/monday --by law --where difficulty=explicit
   deeplook report runs/monday --min-coverage 95%              # exit code 1 below
 
-A results.jsonl from elsewhere needs `case`, `editor`, `criterion` (if or vc), `type` and `label` on each line.
-Runs, models, modes and prompts stand side by side; they are never averaged together.")]
+A results.jsonl from elsewhere needs `case`, `editor`, `criterion` and `label` (or `score`) on each line; --prompts names
+the pack whose labels they are. Runs, models, modes and prompts stand side by side; they are never averaged together.")]
 pub(crate) struct ReportArgs {
     /// Folders of runs, or files like a run's results.jsonl.
     #[arg(value_name = "RUN", required = true)]
     pub runs: Vec<PathBuf>,
     /// What to write [default: what the name in --out ends in, else md].
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", value_parser = super::words::format())]
     pub format: Option<Format>,
+    /// Group by this fact of the cases [default: what the pack says, else type].
+    #[arg(long, value_name = "FACT")]
+    pub by: Option<String>,
+    /// Only cases of which this is known, e.g. --where law=Reflection.
+    #[arg(long = "where", value_name = "FACT=VALUE")]
+    pub conditions: Vec<Condition>,
+    /// The pack by which lines are read that no trace stands behind: a built-in name or a folder.
+    #[arg(long, value_name = "PACK", default_value = DEFAULT)]
+    pub prompts: String,
     /// The file to write [default: stdout].
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,

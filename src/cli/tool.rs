@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::judge::ToolOptions;
+use super::judge::ToolFlags;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -28,5 +28,5 @@ pub(crate) struct ToolArgs {
     #[arg(long)]
     pub json: bool,
     #[command(flatten)]
-    pub tools: ToolOptions,
+    pub tools: ToolFlags,
 }

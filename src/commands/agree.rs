@@ -1,11 +1,11 @@
 //! `deeplook agree`: how far a judge agrees with people, or any raters with each other.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use anstyle::Style;
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
@@ -13,19 +13,21 @@ use super::grid::Grid;
 use super::read_run;
 use crate::agreement::{
     Agreement, Cell, Confusion, Item, Judge, JudgeAgreement, Judgement, Labels, Measure, Measured,
-    Scale, Table, TableAgreement, Values,
+    Ranking, Table, TableAgreement, Values,
 };
+use crate::case::Facts;
 use crate::cli::{AgreeArgs, AgreementFloor};
-use crate::prompt::{DEFAULT, Pack};
-use crate::report::{self, Run};
+use crate::prompt::{Pack, Rubric};
+use crate::report::{self, GroupKey, JudgedGroup, Run};
 use crate::stats::{Bootstrap, Coverage};
+use crate::terminal::{self, Style};
+use crate::visible::visible_line;
 
 pub(super) fn run(args: &AgreeArgs) -> anyhow::Result<ExitCode> {
-    let pack = Pack::embedded(DEFAULT)?;
-    let scales = Scale::of_pack(&pack);
+    let pack = Pack::find(&args.prompts)?;
     match (&args.table, &args.labels) {
-        (Some(table), _) => of_table(args, table, &scales),
-        (None, Some(labels)) => of_judges(args, labels, &pack, &scales),
+        (Some(table), _) => of_table(args, table, &Ranking::of_rubric(pack.rubric())),
+        (None, Some(labels)) => of_judges(args, labels, pack.rubric()),
         (None, None) => bail!("no labels given; add --labels FILE, or --table FILE"),
     }
 }
@@ -33,9 +35,9 @@ pub(super) fn run(args: &AgreeArgs) -> anyhow::Result<ExitCode> {
 /// Numbers may fall short of a floor by what rounding does.
 const ROUNDING: f64 = 1e-9;
 
-fn of_table(args: &AgreeArgs, path: &Path, scales: &[Scale]) -> anyhow::Result<ExitCode> {
+fn of_table(args: &AgreeArgs, path: &Path, rankings: &[Ranking]) -> anyhow::Result<ExitCode> {
     let bootstrap = Bootstrap::default();
-    let table = Table::read(path, scales)?;
+    let table = Table::read(path, rankings)?;
     let agreement = table.agreement(&bootstrap);
     if args.json {
         let mut object = object(&agreement.all)?;
@@ -62,7 +64,7 @@ fn print_table(
     agreement: &TableAgreement,
     bootstrap: &Bootstrap,
 ) -> anyhow::Result<()> {
-    let mut out = anstream::stdout();
+    let mut out = terminal::stdout();
     writeln!(
         out,
         "{} items with at least two ratings · {} raters: {} · {}",
@@ -116,16 +118,14 @@ fn object(measured: &Measured) -> anyhow::Result<Map<String, Value>> {
     Ok(serde_json::from_value(serde_json::to_value(measured)?)?)
 }
 
-fn of_judges(
-    args: &AgreeArgs,
-    path: &Path,
-    pack: &Pack,
-    scales: &[Scale],
-) -> anyhow::Result<ExitCode> {
+fn of_judges(args: &AgreeArgs, path: &Path, otherwise: &Arc<Rubric>) -> anyhow::Result<ExitCode> {
     let bootstrap = Bootstrap::default();
-    let labels = Labels::read(path, scales)?;
-    let runs: Vec<Run> = args.runs.iter().map(|path| read_run(path)).collect::<Result<_, _>>()?;
-    let judges = judges(&runs, pack, scales)?;
+    let read = |path: &PathBuf| read_run(path, otherwise);
+    let runs: Vec<Run> = args.runs.iter().map(read).collect::<Result<_, _>>()?;
+    let groups = report::groups(&runs)?;
+    let rankings = rankings(&groups)?;
+    let labels = Labels::read(path, &rankings)?;
+    let judges = judges(&groups, &rankings)?;
     if !judges
         .iter()
         .flat_map(|judge| &judge.judgements)
@@ -133,7 +133,7 @@ fn of_judges(
     {
         bail!("no judgement has a label: {}", apart(&judges, &labels));
     }
-    let agreement = Agreement::new(&judges, &labels, args.truth, scales, &bootstrap);
+    let agreement = Agreement::new(&judges, &labels, args.truth, &rankings, &bootstrap);
     if args.json {
         let mut all = Map::new();
         // Of one judge the numbers over everything stand where those of a table do.
@@ -147,7 +147,10 @@ fn of_judges(
         all.extend(serde_json::from_value::<Map<String, Value>>(serde_json::to_value(
             &agreement,
         )?)?);
-        all.insert("mae_scale".to_owned(), json!("label ranks, from 1 (worst)"));
+        all.insert(
+            "mae_scale".to_owned(),
+            json!("label ranks, from 1 (worst); points of score where there are no labels"),
+        );
         all.insert("intervals".to_owned(), json!(about_intervals(&bootstrap, "cases")));
         super::print_json(&all)?;
     } else {
@@ -172,60 +175,91 @@ fn apart(judges: &[Judge], labels: &Labels) -> String {
     )
 }
 
-/// The judges in these runs, each with all of its judgements.
-fn judges(runs: &[Run], pack: &Pack, scales: &[Scale]) -> anyhow::Result<Vec<Judge>> {
+/// What is compared of each criterion, by the packs that the runs were made with. One criterion with
+/// two sets of labels cannot be compared with one set of people's.
+fn rankings(groups: &Groups<'_>) -> anyhow::Result<Vec<Ranking>> {
+    let mut rankings: Vec<Ranking> = Vec::new();
+    for group in groups.values() {
+        for ranking in Ranking::of_rubric(&group.rubric) {
+            match rankings.iter().find(|known| known.criterion == ranking.criterion) {
+                None => rankings.push(ranking),
+                Some(known) if known.labels == ranking.labels => {}
+                Some(known) => bail!(
+                    "the criterion {:?} has the labels {} in one run and {} in another; compare runs of one pack at a time",
+                    known.criterion,
+                    known.names(),
+                    ranking.names()
+                ),
+            }
+        }
+    }
+    let criteria = groups.values().flat_map(|group| &group.judgements).map(|one| &one.criterion);
+    for criterion in criteria.collect::<BTreeSet<_>>() {
+        if Ranking::find(&rankings, criterion).is_none() {
+            rankings.push(Ranking::of_numbers(criterion));
+        }
+    }
+    Ok(rankings)
+}
+
+type Groups<'a> = BTreeMap<GroupKey, JudgedGroup<'a>>;
+
+/// The judges in these groups, each with all of its judgements.
+fn judges(groups: &Groups<'_>, rankings: &[Ranking]) -> anyhow::Result<Vec<Judge>> {
     let mut judges = Vec::new();
-    for (name, judged) in report::groups(runs, pack)? {
+    for (name, group) in groups {
+        let by = group.rubric.report.group.as_deref().unwrap_or(Facts::TYPE);
         let mut judgements = Vec::new();
-        for one in judged {
-            let rank = match &one.label {
-                None => None,
-                Some(label) => {
-                    let scale = Scale::find(scales, &one.criterion);
-                    let rank = scale.and_then(|scale| scale.rank(&label.name));
+        for one in &group.judgements {
+            let ranking = Ranking::find(rankings, &one.criterion);
+            let labelled = ranking.is_some_and(|ranking| !ranking.labels.is_empty());
+            let rank = match &one.line.label {
+                Some(label) if labelled && one.score.is_some() => {
+                    let rank = ranking.and_then(|ranking| ranking.rank(label));
                     Some(rank.ok_or_else(|| {
                         anyhow::anyhow!(
-                            "{}: {:?} is no label of the criterion {:?}; people's labels can be compared with those of {} only",
+                            "{}: {label:?} is no label of the criterion {:?}; its labels are {}",
                             name.run,
-                            label.name,
                             one.criterion,
-                            scales.iter().map(|s| s.criterion.as_str()).collect::<Vec<_>>().join(", ")
+                            ranking.map(Ranking::names).unwrap_or_default()
                         )
                     })?)
                 }
+                _ => one.score,
             };
             let item = Item {
                 criterion: one.criterion.clone(),
                 case: one.line.case.clone(),
                 editor: one.line.editor.clone().unwrap_or_default(),
             };
-            judgements.push(Judgement { item, kind: one.kind.to_owned(), rank });
+            judgements.push(Judgement { item, kind: one.fact(by).into_owned(), rank });
         }
-        judges.push(Judge { name, judgements });
+        judges.push(Judge { name: name.clone(), judgements });
     }
     Ok(judges)
 }
 
 fn print_judges(agreement: &Agreement, bootstrap: &Bootstrap) -> anyhow::Result<()> {
-    let mut out = anstream::stdout();
-    let bold = Style::new().bold();
+    let mut out = terminal::stdout();
+    let bold = Style::BOLD;
     let truth = agreement.truth.in_words();
     writeln!(
         out,
         "{} labelled items by {} annotators: {}",
         agreement.labelled,
         agreement.annotators.len(),
-        agreement.annotators.join(", ")
+        visible_line(&agreement.annotators.join(", "))
     )?;
     writeln!(
         out,
-        "MAE is in ranks (a label is 1 to 4; one step is 33.33 points of score). κ, exact and the confusion take\n\
-         the truth as the nearest label, and the worse one where two are as near ({} truths lie between labels).\n{}",
+        "MAE is in ranks of labels, 1 is the worst (of answers without labels in points of score). κ, exact and the\n\
+         confusion take the truth as the nearest label, and the worse one where two are as near ({} truths lie\n\
+         between labels).\n{}",
         agreement.between_labels,
         about_intervals(bootstrap, "cases")
     )?;
     for judge in &agreement.judges {
-        writeln!(out, "\n{bold}{}{bold:#} ({truth})\n", judge.judge.title())?;
+        writeln!(out, "\n{bold}{}{bold:#} ({truth})\n", visible_line(&judge.judge.title()))?;
         write!(out, "{}", cells(&judge.cells))?;
         write!(out, "{}", reasons(&judge.cells))?;
         writeln!(
@@ -237,7 +271,7 @@ fn print_judges(agreement: &Agreement, bootstrap: &Bootstrap) -> anyhow::Result<
             writeln!(
                 out,
                 "\n  confusion, {} (rows: people, {truth}; columns: the judge)\n",
-                confusion.criterion
+                visible_line(&confusion.criterion)
             )?;
             write!(out, "{}", matrix(confusion))?;
         }
@@ -257,7 +291,7 @@ fn print_judges(agreement: &Agreement, bootstrap: &Bootstrap) -> anyhow::Result<
 }
 
 fn print_differences(out: &mut impl std::io::Write, agreement: &Agreement) -> anyhow::Result<()> {
-    let bold = Style::new().bold();
+    let bold = Style::BOLD;
     if agreement.judges.len() > 1 {
         writeln!(out, "\n{bold}Side by side{bold:#} ({})\n", agreement.truth.in_words())?;
         let mut grid = Grid::new(2, head(&["criterion", "judge", "n", "coverage"]));

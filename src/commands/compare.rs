@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use anstyle::Style;
 use anyhow::bail;
 use serde_json::{Map, Value, json};
 
@@ -13,12 +13,15 @@ use super::grid::Grid;
 use super::read_run;
 use crate::cli::CompareArgs;
 use crate::comparison::{Comparison, CriterionComparison, Flip, Judged, Key, Side, Verdict};
-use crate::prompt::{DEFAULT, Pack};
+use crate::prompt::{Pack, Rubric};
 use crate::report::{self, Run};
 use crate::stats::{Bootstrap, Coverage, Finding};
+use crate::terminal::{self, Style};
+use crate::visible::visible_line;
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let comparison = runs(&args.first, &args.second)?;
+    let otherwise = Arc::clone(Pack::find(&args.prompts)?.rubric());
+    let comparison = runs(&args.first, &args.second, &otherwise)?;
     if args.json {
         let mut object: Map<String, Value> =
             serde_json::from_value(serde_json::to_value(&comparison)?)?;
@@ -31,12 +34,15 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// Compares two runs.
-pub(super) fn runs(first: &Path, second: &Path) -> anyhow::Result<Comparison> {
-    let runs = [read_run(first)?, read_run(second)?];
+pub(super) fn runs(
+    first: &Path,
+    second: &Path,
+    otherwise: &Arc<Rubric>,
+) -> anyhow::Result<Comparison> {
+    let runs = [read_run(first, otherwise)?, read_run(second, otherwise)?];
     let (by_editor, by_mode) =
         (differ(&runs, |line| &line.editor), differ(&runs, |line| &line.mode));
-    let pack = Pack::embedded(DEFAULT)?;
-    let side = |run: &Run, path: &Path| side(run, path, &pack, [by_editor, by_mode]);
+    let side = |run: &Run, path: &Path| side(run, path, [by_editor, by_mode]);
     let sides = [side(&runs[0], first)?, side(&runs[1], second)?];
     let Some(comparison) = Comparison::new(&sides[0], &sides[1], &Bootstrap::default()) else {
         bail!(
@@ -55,16 +61,11 @@ fn differ<T: Ord>(runs: &[Run; 2], of: impl Fn(&crate::trace::ResultLine) -> &T)
     runs.iter().any(|run| run.lines.iter().map(&of).collect::<BTreeSet<_>>().len() > 1)
 }
 
-fn side(
-    run: &Run,
-    path: &Path,
-    pack: &Pack,
-    [by_editor, by_mode]: [bool; 2],
-) -> anyhow::Result<Side> {
+fn side(run: &Run, path: &Path, [by_editor, by_mode]: [bool; 2]) -> anyhow::Result<Side> {
     let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new("")) };
     let mut side = Side::default();
-    for (_, judged) in report::groups(std::slice::from_ref(run), pack)? {
-        for one in judged {
+    for (_, group) in report::groups(std::slice::from_ref(run))? {
+        for one in group.judgements {
             let key = Key {
                 case: one.line.case.clone(),
                 editor: one.line.editor.clone().filter(|_| by_editor),
@@ -72,7 +73,8 @@ fn side(
                 mode: one.line.mode.filter(|_| by_mode),
                 repeat: one.line.repeat,
             };
-            let verdict = one.label.map(|label| Verdict { label: label.name, score: label.score });
+            let label = || one.line.label.clone().unwrap_or_default();
+            let verdict = one.score.map(|score| Verdict { label: label(), score });
             let trace =
                 one.line.trace.as_ref().map(|trace| folder.join(trace).display().to_string());
             let what = format!("case {:?} by {}", key.case, key.criterion);
@@ -89,8 +91,8 @@ fn side(
 
 fn print(args: &CompareArgs, comparison: &Comparison) -> anyhow::Result<()> {
     let bootstrap = Bootstrap::default();
-    let mut out = anstream::stdout();
-    let bold = Style::new().bold();
+    let mut out = terminal::stdout();
+    let bold = Style::BOLD;
     writeln!(out, "A: {}\nB: {}", args.first.display(), args.second.display())?;
     writeln!(
         out,
@@ -102,7 +104,7 @@ fn print(args: &CompareArgs, comparison: &Comparison) -> anyhow::Result<()> {
         comparison.lost_and_won[1]
     )?;
     for one in &comparison.criteria {
-        writeln!(out, "{bold}{}{bold:#}: {}", name(one), in_words(one))?;
+        writeln!(out, "{bold}{}{bold:#}: {}", visible_line(name(one)), in_words(one))?;
     }
     let head = [
         "criterion",
@@ -126,7 +128,7 @@ fn print(args: &CompareArgs, comparison: &Comparison) -> anyhow::Result<()> {
     writeln!(out, "\n{grid}")?;
     writeln!(
         out,
-        "Scores are 0 to 100, over judgements with a verdict in both runs; better, worse and same count cases.\n\
+        "Scores are over judgements with a verdict in both runs; better, worse and same count cases.\n\
          p (flips): sign-flip permutation test over cases; p (signs): exact sign test. [95 % intervals: bootstrap over\n\
          cases, {} resamples, seed {}] Better or worse is said where the interval leaves out 0 and p (flips) is at most 0.05.",
         bootstrap.resamples, bootstrap.seed
@@ -145,7 +147,7 @@ pub(super) fn print_flips(
     flips: &[Flip],
     most: usize,
 ) -> anyhow::Result<()> {
-    let bold = Style::new().bold();
+    let bold = Style::BOLD;
     writeln!(out, "\n{bold}{} flips{bold:#}, the largest first", flips.len())?;
     for flip in flips.iter().take(most) {
         let Key { case, editor, criterion, mode, repeat } = &flip.judged;
@@ -160,13 +162,13 @@ pub(super) fn print_flips(
             out,
             "  {:+7.2}  {}: {} → {}",
             flip.difference,
-            what.join(" · "),
-            flip.first.label,
-            flip.second.label
+            visible_line(&what.join(" · ")),
+            visible_line(&flip.first.label),
+            visible_line(&flip.second.label)
         )?;
         for (side, trace) in ["A", "B"].iter().zip(&flip.traces) {
             if let Some(trace) = trace {
-                writeln!(out, "           {side}: {trace}")?;
+                writeln!(out, "           {side}: {}", visible_line(trace))?;
             }
         }
     }

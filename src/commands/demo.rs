@@ -1,7 +1,8 @@
 //! `deeplook demo`: the whole story on scenes that it draws itself and whose truth it knows: a data
 //! set, a run over all editors in two modes, and how often the judge is right.
 
-use std::collections::BTreeMap;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,23 +14,23 @@ use deeplook_tools::{Toolbox, grounding};
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use super::eval::Judges;
 use super::progress::Watching;
-use crate::cli::{DemoArgs, ToolOptions};
+use crate::case::Facts;
+use crate::cli::DemoArgs;
 use crate::dataset::case_file::LabelRecord;
-use crate::dataset::{Case, DataSet, LoadOptions, draw};
+use crate::dataset::{DataSet, Entry, LoadOptions, draw};
 use crate::dialect;
-use crate::equipment::{self, DEMO_DETECTOR};
+use crate::equipment::{self, DEMO_DETECTOR, ToolOptions};
 use crate::files;
-use crate::judge::{Judge, JudgeSettings, Shared};
-use crate::message::Dialect;
-use crate::model::{AnyModel, Gate, Rules};
-use crate::models::Progress;
+use crate::key::JudgementKey;
 use crate::prompt::{self, Mode, Pack};
-use crate::report::{self, Format, Report};
-use crate::run::{Job, JobKey, Ledger, Planned, RunRecord, Runner};
+use crate::received;
+use crate::report::{self, Format, Report, ReportOptions};
+use crate::run::{IfOtherSettings, Run, RunSpec};
 use crate::stats::mean;
-use crate::trace::{Bundle, ResultLine, ToolAnswer, What};
+use crate::terminal;
+use crate::trace::{Bundle, ResultLine, Rubrics, ToolAnswer, What};
+use crate::weights::Progress;
 
 /// One of each type of instruction.
 const CASES: usize = 7;
@@ -49,49 +50,45 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let bar = super::progress("drawing", CASES)?;
     let made = draw::make(&out.join("scenes"), CASES, SEED, &|| bar.inc(1))?;
     bar.finish_and_clear();
-    let set = DataSet::open(&made.cases_file, &LoadOptions::default())?;
     let truth = truth(&made.labels_file)?;
-    let shared = Arc::new(Shared::default());
-    let (judges, unavailable) = judges(&shared)?;
-    let planned = planned(&set.cases, &judges);
-    let settings = judges.iter().map(|(mode, judge)| (*mode, judge.described())).collect();
-    let record = RunRecord::new(made.cases_file.clone(), None, planned, settings);
-    let (run, _lock, mut ledger) = super::eval::start(out, &record, false)?;
+    let toolbox = toolbox();
+    let unavailable = toolbox.unavailable().clone();
+    let mut spec = RunSpec::of(&made.cases_file);
+    spec.modes = MODES.into();
+    spec.pace.concurrency =
+        std::thread::available_parallelism().map_or(2, |cores| cores.get() as u32);
+    spec.keep_going = true;
+    spec.keep.folder = Some(out.clone());
+    // The folder has its scenes and its page already.
+    spec.keep.if_other_settings = IfOtherSettings::Mix;
+    let run = Run::new(spec).toolbox(toolbox);
+    let summary = super::eval::judge(run, Watching::only_progress())?;
+    let cases = DataSet::open(&made.cases_file, &LoadOptions::default())?.cases;
 
-    let cases = Arc::new(set.cases);
-    let jobs = jobs(&record.planned, &cases);
-    let gate = Arc::new(Gate::default());
-    let mut watching = Watching::new(jobs.len(), false, false, &gate, || None)?;
-    let runner = Runner {
-        judges,
-        cases: Arc::clone(&cases),
-        recordings: None,
-        run,
-        shared,
-        gate: Arc::clone(&gate),
-        concurrency: std::thread::available_parallelism().map_or(2, usize::from),
-        keep_going: true,
-    };
-    super::runtime()?
-        .block_on(runner.run(jobs, &mut ledger, &mut |progress| watching.tell(&progress)))?;
-    watching.finish();
-
-    let shown =
-        cases.iter().enumerate().map(|(place, case)| show_case(out, place, case, &ledger, &truth));
+    let shown = cases
+        .iter()
+        .enumerate()
+        .map(|(place, case)| show_case(out, place, case, &summary.lines, &truth));
     let shown = shown.collect::<anyhow::Result<Vec<_>>>()?;
     files::write_atomically(&out.join(PAGE), render(&shown)?.as_bytes())?;
-    let lines = ledger.lines().values().cloned().collect();
-    let run = report::Run { name: "demo".to_owned(), lines, link: Some(".".to_owned()) };
-    let report = Report::of(std::slice::from_ref(&run))?.render(Format::Html, &[run])?;
+    let lines = summary.lines.values().cloned().collect();
+    let rubrics = Rubrics::only(Arc::clone(Pack::embedded(prompt::DEFAULT)?.rubric()));
+    let link = Some(".".to_owned());
+    let run = report::Run { name: "demo".to_owned(), lines, rubrics, link };
+    let report = Report::of(std::slice::from_ref(&run), &ReportOptions::default())?
+        .render(Format::Html, &[run])?;
     files::write_atomically(&out.join(REPORT), report.as_bytes())?;
-    tell(out, &record.planned, &ledger, &truth, &unavailable)?;
+    tell(out, &summary.lines, &truth, &unavailable)?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// The true label of each edit and criterion.
-type Truth = BTreeMap<(String, String, String), String>;
+/// What was judged.
+type Lines = BTreeMap<JudgementKey, ResultLine>;
 
-fn truth(file: &Path) -> anyhow::Result<Truth> {
+/// The true label of each edit and criterion.
+type TrueLabels = BTreeMap<(String, String, String), String>;
+
+fn truth(file: &Path) -> anyhow::Result<TrueLabels> {
     let text =
         fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
     let record = |line: &str| {
@@ -101,51 +98,28 @@ fn truth(file: &Path) -> anyhow::Result<Truth> {
     text.lines().map(record).collect()
 }
 
-fn true_label<'a>(truth: &'a Truth, line: &ResultLine) -> Option<&'a str> {
+fn true_label<'a>(truth: &'a TrueLabels, line: &ResultLine) -> Option<&'a str> {
     let key = (line.case.clone(), line.editor.clone()?, line.criterion.clone());
     truth.get(&key).map(String::as_str)
 }
 
-fn planned(cases: &[Case], judges: &Judges) -> Planned {
-    let criteria = judges.values().flat_map(|judge| judge.pack().criteria());
-    Planned {
-        criteria: criteria.map(|criterion| criterion.id.clone()).collect(),
-        modes: MODES.into(),
-        repeats: 1,
-        edits: cases
-            .iter()
-            .map(|case| (case.id.clone(), case.edits.keys().cloned().collect()))
-            .collect(),
-        types: cases.iter().filter_map(Case::typed).collect(),
-        shard: None,
-    }
-}
-
-fn jobs(planned: &Planned, cases: &[Case]) -> Vec<Job> {
-    let places: BTreeMap<&str, usize> =
-        cases.iter().enumerate().map(|(place, case)| (case.id.as_str(), place)).collect();
-    let job = |key: JobKey| Some(Job { case: *places.get(key.case.as_str())?, key });
-    planned.keys().filter_map(job).collect()
-}
-
 /// The mean score of each editor in each mode and criterion; the number of verdicts stands beside it
 /// where there are fewer than edits.
-fn leaderboard(planned: &Planned, ledger: &Ledger) -> String {
+fn leaderboard(lines: &Lines) -> String {
     /// The scores by mode and criterion, and how many judgements there are.
-    type Cells = BTreeMap<(Mode, String), (Vec<f64>, usize)>;
-    let mut scores: BTreeMap<String, Cells> = BTreeMap::new();
-    for key in planned.keys() {
-        let score = ledger.lines().get(&key).and_then(|line| line.score);
-        let cells = scores.entry(key.editor).or_default();
-        let (scores, all) = cells.entry((key.mode, key.criterion)).or_default();
-        scores.extend(score);
+    type Cells<'a> = BTreeMap<(Mode, &'a str), (Vec<f64>, usize)>;
+    let mut scores: BTreeMap<&str, Cells<'_>> = BTreeMap::new();
+    let mut kinds = BTreeSet::new();
+    for (key, line) in lines {
+        kinds.insert((key.mode, key.criterion.as_str()));
+        let cells = scores.entry(&key.editor).or_default();
+        let (scores, all) = cells.entry((key.mode, &key.criterion)).or_default();
+        scores.extend(line.score);
         *all += 1;
     }
     let mut text = format!("{:<16}", "editor");
-    for mode in &planned.modes {
-        for criterion in &planned.criteria {
-            text.push_str(&format!("{:>14}", format!("{mode} {criterion}")));
-        }
+    for (mode, criterion) in kinds {
+        text.push_str(&format!("{:>14}", format!("{mode} {criterion}")));
     }
     for (editor, cells) in scores {
         text.push_str(&format!("\n{editor:<16}"));
@@ -165,21 +139,22 @@ fn leaderboard(planned: &Planned, ledger: &Ledger) -> String {
 /// The leaderboard, how often its labels are the true ones, and where to look next.
 fn tell(
     out: &Path,
-    planned: &Planned,
-    ledger: &Ledger,
-    truth: &Truth,
+    lines: &Lines,
+    truth: &TrueLabels,
     unavailable: &BTreeMap<String, String>,
 ) -> anyhow::Result<()> {
-    let mut stdout = anstream::stdout();
-    let edits: usize = planned.edits.values().map(|editors| editors.len()).sum();
+    let mut stdout = terminal::stdout();
+    let edits: BTreeSet<(&str, &str)> =
+        lines.keys().map(|key| (key.case.as_str(), key.editor.as_str())).collect();
+    let edits = edits.len();
     writeln!(
         stdout,
         "Drew {CASES} scenes, had them edited {edits} times by simulated editors of known behaviour, and judged every \
          edit\nwith the offline judge `rules`, a baseline that was not told the editor or the truth.\n\n{}",
-        leaderboard(planned, ledger)
+        leaderboard(lines)
     )?;
     let mut right: BTreeMap<(Mode, &str), (usize, usize)> = BTreeMap::new();
-    for (key, line) in ledger.lines() {
+    for (key, line) in lines {
         let (known, all) = right.entry((key.mode, &key.criterion)).or_default();
         *known += usize::from(
             line.label.as_deref().is_some_and(|label| Some(label) == true_label(truth, line)),
@@ -201,26 +176,16 @@ fn tell(
     Ok(())
 }
 
-/// The offline judge of both modes with every tool that can be had here, and why the others cannot.
-fn judges(shared: &Arc<Shared>) -> anyhow::Result<(Judges, BTreeMap<String, String>)> {
+/// Every tool that can be had here; why the others cannot is in it.
+fn toolbox() -> Toolbox {
     // Drawn scenes are what the demo detector knows; they are sharp enough as they are.
     let tools = ToolOptions {
         detector: Some(DEMO_DETECTOR.to_owned()),
         enhancer: Some("lanczos".to_owned()),
         ..ToolOptions::default()
     };
-    let toolbox = equipment::toolbox(&tools, None, &Progress::shown())
-        .unwrap_or_else(|error| Toolbox::standard().without(grounding::NAME, format!("{error:#}")));
-    let (unavailable, toolbox) = (toolbox.unavailable().clone(), Arc::new(toolbox));
-    let judge = |mode: Mode| {
-        let pack = Pack::embedded(prompt::DEFAULT)?;
-        let record = Rules::record(Dialect::Native);
-        let settings = JudgeSettings { mode, ..JudgeSettings::default() };
-        let model = AnyModel::Rules(Rules::default());
-        let judge = Judge::new(model, record, pack, Arc::clone(&toolbox), settings);
-        Ok((mode, judge.sharing(Arc::clone(shared))))
-    };
-    Ok((MODES.into_iter().map(judge).collect::<anyhow::Result<_>>()?, unavailable))
+    equipment::toolbox(&tools, None, &Progress::shown())
+        .unwrap_or_else(|error| Toolbox::standard().without(grounding::NAME, format!("{error:#}")))
 }
 
 /// Takes away what an earlier demo wrote; anything else is not ours to touch.
@@ -230,7 +195,8 @@ fn make_room(out: &Path) -> anyhow::Result<()> {
             .with_context(|| format!("cannot read {}", out.display()))?
             .next()
             .is_none();
-        let is_ours = fs::read_to_string(out.join(PAGE)).is_ok_and(|page| page.starts_with(MARK));
+        let page = received::read(&out.join(PAGE), received::LARGEST_TABLE);
+        let is_ours = page.is_ok_and(|page| page.starts_with(MARK.as_bytes()));
         if !is_empty && !is_ours {
             bail!(
                 "{} is not empty and not from an earlier demo; name another folder with --out",
@@ -250,7 +216,8 @@ fn make_room(out: &Path) -> anyhow::Result<()> {
             }
         }
     }
-    files::create_folder(out)?;
+    // So that it is taken for the folder of a run.
+    files::create_folder(&out.join("judgements"))?;
     // From the first moment the folder is known as ours, also if the demo is stopped in the middle.
     files::write_atomically(&out.join(PAGE), format!("{MARK}\nNot finished.\n").as_bytes())
 }
@@ -294,14 +261,14 @@ struct ShownPicture {
 fn show_case(
     out: &Path,
     place: usize,
-    case: &Case,
-    ledger: &Ledger,
-    truth: &Truth,
+    entry: &Entry,
+    lines: &Lines,
+    truth: &TrueLabels,
 ) -> anyhow::Result<ShownCase> {
-    let editors: Vec<&String> = case.edits.keys().collect();
+    let case = &entry.case;
+    let editors: Vec<&String> = entry.edits().keys().collect();
     let editor = editors[(4 * place + 1) % editors.len()];
-    let of_it = ledger
-        .lines()
+    let of_it = lines
         .iter()
         .filter(|(key, _)| key.case == case.id && key.editor == *editor && key.mode == Mode::Tool);
     let judgements = of_it.map(|(_, line)| show_judgement(out, line, truth));
@@ -311,9 +278,9 @@ fn show_case(
     Ok(ShownCase {
         judgements: judgements.collect::<anyhow::Result<_>>()?,
         source: path(case.source.path())?,
-        edited: path(case.edits[editor].path())?,
+        edited: path(entry.edits()[editor].path())?,
         id: case.id.clone(),
-        kind: case.kind.clone(),
+        kind: case.facts.text(Facts::TYPE).map(Cow::into_owned),
         instruction: case.instruction.clone(),
         editor: editor.clone(),
     })
@@ -325,7 +292,11 @@ fn relative(out: &Path, path: &Path) -> anyhow::Result<PathBuf> {
     Ok(path.strip_prefix(out)?.to_owned())
 }
 
-fn show_judgement(out: &Path, line: &ResultLine, truth: &Truth) -> anyhow::Result<ShownJudgement> {
+fn show_judgement(
+    out: &Path,
+    line: &ResultLine,
+    truth: &TrueLabels,
+) -> anyhow::Result<ShownJudgement> {
     let pack = Pack::embedded(prompt::DEFAULT)?;
     let criterion = pack.criterion(&line.criterion)?;
     let form = criterion.form();

@@ -4,19 +4,24 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use deeplook_tools::ToolSettings;
+use deeplook_tools::scene::cut;
 use serde_json::json;
 
 use super::judge::{run_folder, say};
-use crate::cli::{ForkOptions, ReplayArgs};
+use crate::cli::{self, ForkOptions, ReplayArgs};
 use crate::config;
 use crate::equipment::RecordedEquipment;
 use crate::judge::{Judge, JudgeSettings};
 use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Rules};
 use crate::prompt::Pack;
 use crate::replay::Fork;
-use crate::trace::{self, Bundle, Event, ModelRecord, RunFolder};
+use crate::trace::{self, Bundle, Event, Kept, ModelRecord, RunFolder};
 use crate::transcript::{Transcript, outcome_text};
 use crate::verdict::Outcome;
+
+/// A longer list of parameters is cut.
+const MOST_SHOWN: usize = 200;
 
 pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode> {
     let mut bundles = Vec::new();
@@ -27,10 +32,30 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
         bail!("a fork is made from one trace, and {} were named; give one bundle", bundles.len());
     };
     let parent = Bundle::read(folder)?;
+    if let Some(flaw) = parent.flaws.first().filter(|_| !args.fork.despite_flaws) {
+        bail!(
+            "{} is not as it was written (events.jsonl, line {}: {}); `deeplook replay` tells more, and \
+             --despite-flaws forks it all the same",
+            folder.display(),
+            flaw.line,
+            flaw.problem
+        );
+    }
     let Fork { case, pack, mut settings, recalled } = Fork::before(&parent, from_turn)
         .map_err(anyhow::Error::msg)
         .with_context(|| format!("cannot fork {}", folder.display()))?;
-    let (model, record) = model(&args.fork, &parent.manifest.model, &mut settings)?;
+    let then = &parent.manifest.model;
+    let (model, record) = model(&args.fork, then, &mut settings)?;
+    if args.fork.model.is_none() && record.params != then.params {
+        let then: Vec<String> = then.params.iter().map(|(key, is)| format!("{key}={is}")).collect();
+        let then = cut(&then.join(" "), MOST_SHOWN);
+        say(
+            args.json,
+            &format!(
+                "the trace was made with the parameters {then}; repeat with --param what you want"
+            ),
+        );
+    }
     if from_turn > 1 && record.boxes != parent.manifest.model.boxes {
         bail!(
             "{} writes boxes as {}, and the turns to keep have them as {}; fork with --from-turn 1",
@@ -41,6 +66,9 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
     }
     let equipment = RecordedEquipment::new(args.detector.clone(), args.enhancer.clone());
     let tools = &parent.manifest.tools;
+    if let (_, Some(problem)) = ToolSettings::recorded(&tools.settings) {
+        bail!("cannot fork {}: tools.settings: {problem}", folder.display());
+    }
     let mut toolbox = equipment.toolbox(tools).as_recorded(&tools.specs, &tools.settings);
     let lost: Vec<String> =
         toolbox.names().filter(|name| toolbox.is_only_on_record(name)).map(str::to_owned).collect();
@@ -62,7 +90,8 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
             say(args.json, lines.trim_end());
         }
     };
-    let judged = super::runtime()?.block_on(prepared.judge(&run, &watch))?;
+    let judged = crate::run::runtime()?.block_on(prepared.judge(&run, &watch))?;
+    let Some(Kept { folder, digest }) = &judged.kept else { bail!("the trace was not kept") };
     let outcome = judged.judgement.outcome.as_ref();
     let before = trace::reduce(&parent.manifest, &parent.events).outcome;
     let text = |outcome: Option<&Outcome>| outcome.map_or("interrupted".to_owned(), outcome_text);
@@ -72,21 +101,22 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
             "\nbefore: {}\nnow:    {}\ntrace: {}\ndigest {}",
             text(before.as_ref()),
             text(outcome),
-            judged.trace.display(),
-            judged.digest
+            folder.display(),
+            digest
         ),
     );
     if args.json {
         super::print_json(&json!({
             "parent": parent.digest, "from_turn": from_turn, "before": before, "now": outcome,
-            "trace": judged.trace, "digest": judged.digest,
+            "trace": folder, "digest": digest,
         }))?;
     }
     let failed = matches!(outcome, Some(Outcome::Failed { .. }) | None);
     Ok(if failed { ExitCode::from(2) } else { ExitCode::SUCCESS })
 }
 
-/// The model to go on with: the trace's own, unless another was named.
+/// The model to go on with. A trace says which it was and how it was spoken to; where to ask, with
+/// which key and for what is the user's to say, because a trace may be anybody's.
 fn model(
     options: &ForkOptions,
     recorded: &ModelRecord,
@@ -96,24 +126,26 @@ fn model(
     if id == Rules::NAME {
         return Ok((AnyModel::Rules(Rules::default()), Rules::record(recorded.dialect)));
     }
-    let other = options.model.is_some();
-    let own_url = recorded.base_url.clone().filter(|_| !other);
-    let environment = std::env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty());
-    let base_url = options.base_url.clone().or(own_url).or(environment);
-    let profile = match &options.profile {
+    let base_url = options.base_url.clone().or_else(config::usual_server);
+    let mut profile = match &options.profile {
         Some(name) => config::profile(name)?,
-        None if other => Profile::guess(id, base_url.as_deref()),
-        None => serde_json::from_value(recorded.profile.clone())
-            .context("the trace's profile cannot be read; name one with --profile")?,
+        None => Profile::guess(id, base_url.as_deref()),
     };
-    if other || options.profile.is_some() {
+    if options.model.is_none() && options.profile.is_none() {
+        // Nobody named a server: the usual one is only meant where the trace was made there.
+        if base_url.is_none() && profile.base_url != recorded.base_url {
+            bail!(
+                "{id:?} was asked at {:?}, and a trace does not decide who is asked: name the server with \
+                 --base-url, or another model with --model",
+                recorded.base_url.as_deref().unwrap_or("no address")
+            );
+        }
+        (profile.dialect, profile.boxes) = (recorded.dialect, recorded.boxes);
+    } else {
         settings.max_images = profile.max_images;
         settings.preparation = config::preparation(&profile);
     }
-    let params = match (other, options.params.is_empty()) {
-        (false, true) => recorded.params.clone(),
-        _ => config::params(&options.params)?,
-    };
+    let params = cli::params(&options.params)?;
     let model = OpenAi::new(OpenAiSettings {
         base_url,
         params: params.clone(),

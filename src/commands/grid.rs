@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::visible::visible_line;
+
 /// A table of texts.
 #[derive(Debug, Default)]
 pub(super) struct Grid {
@@ -16,7 +18,7 @@ impl Grid {
     }
 
     pub(super) fn row(&mut self, cells: Vec<String>) {
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| visible_line(cell)).collect());
     }
 }
 

@@ -6,52 +6,56 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::SystemTime;
 
-use anstyle::Style;
 use anyhow::{Context as _, bail};
 use serde::Serialize;
+use serde_json::Value;
 
-use crate::case::{EditCase, InputPicture};
-use crate::cli::{CaseFacts, JudgeArgs};
+use super::hints;
+use crate::case::{EditCase, Facts, InputPicture};
+use crate::cli::{self, CaseFacts, JudgeArgs};
+use crate::equipment;
 use crate::hash::Hash;
 use crate::judge::{Judge, Judged, Prepared};
 use crate::message::Usage;
-use crate::model::{AnyModel, Rules};
-use crate::trace::{Bundle, Event, Judgement, PartJudgement, RunFolder, What};
+use crate::model::AnyModel;
+use crate::run::{self, RunRecord};
+use crate::terminal::{self, Style};
+use crate::trace::{Event, Judgement, PartJudgement, RunFolder, What};
 use crate::transcript::{Transcript, cost_text, outcome_text, usage_text};
 use crate::verdict::Outcome;
-use crate::{config, equipment};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
 
 pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
-    let resolved = config::resolve(&args.options, args.mode, true)?;
-    let criteria = chosen(&resolved.pack, &args.criterion)?;
+    let (spec, access) = args.options.judge()?;
+    let parts =
+        spec.resolve(args.mode, &access, true).map_err(|error| hints::told(error.into()))?;
+    let criteria = run::chosen(&parts.pack, &cli::criteria(&args.criterion))?;
     let case = case(&args.source, &args.edited, &args.facts)?;
-    let priced = resolved.record.price.is_some();
-    let toolbox = equipment::for_judge(args.mode, &args.options.tools)?;
+    let priced = parts.record.price.is_some();
+    let toolbox = equipment::for_judge(args.mode, &spec.tools)?;
     let unavailable = toolbox.unavailable().clone();
-    let judge =
-        Judge::new(resolved.model, resolved.record, resolved.pack, toolbox, resolved.settings);
+    let judge = Judge::new(parts.model, parts.record, parts.pack, toolbox, parts.settings);
     // A case that does not fit the mode is an error before anything is said or written.
-    let prepare = |id: &String| judge.prepare(&case, id);
+    let prepare = |id: &String| judge.prepare(&case, id).map_err(super::hints::of_judgement);
     let prepared = criteria.iter().map(prepare).collect::<Result<Vec<_>, _>>()?;
     let run = RunFolder::new(run_folder(args.trace.as_deref(), "judge")?);
-    if args.options.model == Rules::NAME {
+    if spec.is_offline() {
         let note = "the offline judge `rules` is a baseline; ask a model with --model";
         say(args.json, &format!("{DIM}{note}{DIM:#}"));
     }
     for (tool, why) in &unavailable {
         say(args.json, &format!("{DIM}without {tool}: {why}{DIM:#}"));
     }
-    let runtime = super::runtime()?;
+    let runtime = run::runtime()?;
     let mut all = Vec::new();
     for prepared in prepared {
         let name = prepared.criterion().name.clone();
         let judged = runtime
             .block_on(judge_one(args, prepared, &run))
             .with_context(|| format!("no judgement in {}", run.path().display()))?;
-        let pictures = evidence_pictures(&judged)?;
+        let pictures = evidence_pictures(&judged, &run)?;
         all.push(Named { name, judged, pictures });
     }
     let judgements = || all.iter().map(|one| &one.judged.judgement);
@@ -59,7 +63,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let cost = judgements().map(|one| one.cost).sum::<Option<f64>>();
     let mut spent = format!("{}, {}", usage_text(usage), cost_text(cost));
     if !priced {
-        spent.push_str(&format!(": tell what {} costs with --prices FILE", args.options.model));
+        spent.push_str(&format!(": tell what {} costs with --prices FILE", spec.model));
     }
     summarise(args, &all, &spent, &run);
     if args.json {
@@ -79,14 +83,6 @@ struct Named {
     pictures: BTreeMap<String, PathBuf>,
 }
 
-/// The ids of the criteria to judge by.
-pub(super) fn chosen(pack: &crate::prompt::Pack, wanted: &str) -> anyhow::Result<Vec<String>> {
-    if wanted == "both" {
-        return Ok(pack.criteria().iter().map(|criterion| criterion.id.clone()).collect());
-    }
-    Ok(vec![pack.criterion(wanted)?.id.clone()])
-}
-
 /// Reads the pictures of a case and checks what was typed about it.
 pub(super) fn case(source: &Path, edited: &Path, facts: &CaseFacts) -> anyhow::Result<EditCase> {
     if facts.instruction.trim().is_empty() {
@@ -94,17 +90,26 @@ pub(super) fn case(source: &Path, edited: &Path, facts: &CaseFacts) -> anyhow::R
     }
     let (source, image) = (InputPicture::load(source)?, InputPicture::load(edited)?);
     let mut case = EditCase::new(source, image, &facts.instruction);
-    case.reference = facts.reference.as_deref().map(InputPicture::load).transpose()?;
+    if let Some(reference) = &facts.reference {
+        case = case.with_reference(InputPicture::load(reference)?);
+    }
     case.id = edited.file_stem().map_or("case".into(), |name| name.to_string_lossy().into_owned());
-    case.boxes = facts.boxes.clone();
-    case.target = facts.target.clone();
-    case.kind = facts.kind.clone();
+    case = case.with_targets(facts.boxes.clone());
+    case.facts.insert_some(Facts::TARGET, facts.target.clone());
+    case.facts.insert_some(Facts::TYPE, facts.kind.clone());
     Ok(case)
 }
 
 /// The folder that was asked for, or a new one named by the time.
 pub(super) fn run_folder(asked: Option<&Path>, what: &str) -> anyhow::Result<PathBuf> {
     if let Some(folder) = asked {
+        if RunRecord::read(folder)?.is_some() {
+            bail!(
+                "{} is the folder of a run, and a judgement of its own does not belong into it; name another folder \
+                 with --trace",
+                folder.display()
+            );
+        }
         return Ok(folder.to_owned());
     }
     let time = humantime::format_rfc3339_seconds(SystemTime::now()).to_string().replace(':', "-");
@@ -123,9 +128,9 @@ pub(super) fn run_folder(asked: Option<&Path>, what: &str) -> anyhow::Result<Pat
 /// Where nobody reads any more, the judging goes on: the trace is written all the same.
 pub(super) fn say(json: bool, text: &str) {
     let _ = if json {
-        writeln!(anstream::stderr(), "{text}")
+        writeln!(terminal::stderr(), "{text}")
     } else {
-        writeln!(anstream::stdout(), "{text}")
+        writeln!(terminal::stdout(), "{text}")
     };
 }
 
@@ -135,7 +140,7 @@ async fn judge_one(
     run: &RunFolder,
 ) -> anyhow::Result<Judged> {
     let criterion = prepared.criterion();
-    let title = BOLD.underline();
+    let title = Style::TITLE;
     say(args.json, &format!("\n{title}{}{title:#}", criterion.name));
     let parts = prepared.part_names().map(str::to_owned).collect();
     let transcript = Transcript::new(criterion.form(), parts, run.blobs());
@@ -167,7 +172,9 @@ fn summarise(args: &JudgeArgs, all: &[Named], spent: &str, run: &RunFolder) {
         for (picture, path) in pictures {
             text.push_str(&format!("  {picture}: {}\n", path.display()));
         }
-        text.push_str(&format!("  {DIM}digest {}{DIM:#}\n", judged.digest));
+        if let Some(kept) = &judged.kept {
+            text.push_str(&format!("  {DIM}digest {}{DIM:#}\n", kept.digest));
+        }
     }
     say(args.json, &format!("{text}\n{spent}\ntrace: {}", run.path().display()));
 }
@@ -193,8 +200,8 @@ struct PrintedJudgement<'a> {
     tool_calls: u32,
     usage: Usage,
     cost: Option<f64>,
-    trace: &'a Path,
-    digest: &'a Hash,
+    trace: Option<&'a Path>,
+    digest: Option<&'a Hash>,
 }
 
 #[derive(Serialize)]
@@ -209,6 +216,9 @@ struct PrintedTarget<'a> {
 struct PrintedEnding<'a> {
     outcome: Option<&'static str>,
     label: Option<&'a str>,
+    /// What was answered for each key, where the answer has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    values: Option<&'a BTreeMap<String, Value>>,
     score: Option<f64>,
     reason: Option<&'a str>,
     reasoning: Option<&'a str>,
@@ -223,6 +233,7 @@ fn ending<'a>(
     PrintedEnding {
         outcome: outcome.map(Outcome::name),
         label: outcome.and_then(Outcome::label),
+        values: outcome.and_then(Outcome::verdict).map(|v| &v.values).filter(|v| !v.is_empty()),
         score: outcome.and_then(Outcome::score),
         reason: outcome.and_then(Outcome::reason),
         reasoning: deciding.and_then(|part| part.reasoning.as_deref()),
@@ -250,21 +261,23 @@ fn printed(one: &Named) -> PrintedJudgement<'_> {
         tool_calls: judgement.tool_calls,
         usage: judgement.usage,
         cost: judgement.cost,
-        trace: &one.judged.trace,
-        digest: &one.judged.digest,
+        trace: one.judged.kept.as_ref().map(|kept| kept.folder.as_path()),
+        digest: one.judged.kept.as_ref().map(|kept| &kept.digest),
     }
 }
 
 /// Where the pictures are that a verdict rests on.
-fn evidence_pictures(judged: &Judged) -> anyhow::Result<BTreeMap<String, PathBuf>> {
+fn evidence_pictures(
+    judged: &Judged,
+    run: &RunFolder,
+) -> anyhow::Result<BTreeMap<String, PathBuf>> {
     let judgement = &judged.judgement;
     let deciding = judgement.deciding_part();
     let part = judgement.parts.iter().position(|part| Some(part) == deciding);
     let names = deciding.map_or(&[][..], |part| &part.evidence);
-    let bundle = Bundle::read(&judged.trace)?;
-    let blobs = bundle.blobs();
+    let blobs = run.blobs();
     let mut found = BTreeMap::new();
-    for event in &bundle.events {
+    for event in &judged.events {
         let shown: Vec<(&String, &Hash)> = match &event.event {
             What::Asked(asked) if Some(asked.part) == part => asked.pictures().collect(),
             What::Observed(observed) if Some(observed.part) == part => {

@@ -9,6 +9,7 @@ mod experiment;
 mod forecast;
 mod fork;
 mod grid;
+mod hints;
 mod judge;
 mod models;
 mod probe;
@@ -17,6 +18,7 @@ mod prompts;
 mod replay;
 mod report;
 mod run;
+mod signals;
 mod summary;
 mod tool;
 mod trace;
@@ -25,19 +27,25 @@ mod view;
 use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
-use anstyle::{AnsiColor, Style};
-use anyhow::Context as _;
-use clap::{CommandFactory as _, Parser as _};
+use clap::CommandFactory as _;
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::cli::{Cli, Command};
+use crate::prompt::Rubric;
 use crate::report::Run;
-use crate::trace::read_results;
+use crate::terminal::{self, Style};
+use crate::trace::{Rubrics, read_results};
+use crate::visible::{honest_json, visible};
 
 /// The whole program: parse, run, report errors, exit with a code that scripts can use.
 pub fn main() -> ExitCode {
-    match run(Cli::parse()) {
+    let cli = match Cli::typed() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    match run(cli) {
         Ok(code) => code,
         // The reader went away (`deeplook … | head`): nobody is left to tell.
         Err(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
@@ -46,6 +54,17 @@ pub fn main() -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Shows help, or what is wrong with what was typed. What was typed may be names that a shell put in
+/// for `*`: only where they are plain does the parser print its own colours.
+fn refuse(error: &clap::Error) -> ExitCode {
+    let text = error.render().to_string();
+    let _ = match visible(&text) == text {
+        true => error.print(),
+        false => write!(terminal::stderr(), "{text}"),
+    };
+    ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2))
 }
 
 /// Runs the command; an error means that it could not be done (exit code 2).
@@ -75,7 +94,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "deeplook", &mut script);
-            io::stdout().write_all(&script)?;
+            terminal::stdout().write_all(&script)?;
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -83,8 +102,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
 
 /// Prints an error with its causes to stderr.
 fn report_error(error: &anyhow::Error) {
-    let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
-    // Names of files and words of servers are in it: nothing that a terminal would obey.
+    let red = Style::BOLD_RED;
     let mut text = String::new();
     for cause in error.chain().map(ToString::to_string) {
         // Many say themselves what they come from.
@@ -93,9 +111,8 @@ fn report_error(error: &anyhow::Error) {
             text.push_str(&cause);
         }
     }
-    let text = text.replace(|c: char| c.is_control() && c != '\n', "");
     // Where stderr is gone, the exit code still tells.
-    let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {text}");
+    let _ = writeln!(terminal::stderr(), "{red}error:{red:#} {text}");
 }
 
 /// True where the error is only that the reader of our output has gone.
@@ -106,21 +123,25 @@ fn is_broken_pipe(error: &anyhow::Error) -> bool {
 /// Prints a value as JSON to stdout.
 fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
     // In memory first: half an object is worse than none.
-    let mut text = serde_json::to_vec_pretty(value)?;
-    text.push(b'\n');
-    io::stdout().write_all(&text)?;
+    let text = honest_json(&serde_json::to_string_pretty(value)?);
+    writeln!(terminal::stdout(), "{text}")?;
     Ok(())
 }
 
 /// The judgements of a run, under the name that was typed.
-fn read_run(path: &Path) -> anyhow::Result<Run> {
-    Ok(Run { name: path.display().to_string(), lines: read_results(path)?, link: None })
+fn read_run(path: &Path, otherwise: &Arc<Rubric>) -> anyhow::Result<Run> {
+    let lines = read_results(path)?;
+    let rubrics = Rubrics::of_run(path, &lines, otherwise);
+    for note in &rubrics.notes {
+        writeln!(terminal::stderr(), "{note}")?;
+    }
+    Ok(Run { name: path.display().to_string(), lines, rubrics, link: None })
 }
 
 /// Exit code 1 and why, if there is something to complain about.
 fn gate(complaints: &[String]) -> anyhow::Result<ExitCode> {
     for complaint in complaints {
-        writeln!(anstream::stderr(), "{complaint}")?;
+        writeln!(terminal::stderr(), "{complaint}")?;
     }
     Ok(if complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
@@ -129,13 +150,4 @@ fn gate(complaints: &[String]) -> anyhow::Result<ExitCode> {
 fn progress(doing: &'static str, steps: usize) -> anyhow::Result<ProgressBar> {
     let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len}")?;
     Ok(ProgressBar::new(steps as u64).with_message(doing).with_style(style))
-}
-
-/// The runtime that models are asked on.
-fn runtime() -> anyhow::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("cannot start the runtime")
 }

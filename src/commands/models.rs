@@ -4,23 +4,23 @@ use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use serde::Serialize;
 
 use crate::cli::ModelsCommand;
-use crate::models::{Kind, ModelEntry, Models, Presence, Progress, is_offline};
+use crate::terminal::{self, Style};
+use crate::weights::{Kind, Presence, Progress, Weights, WeightsEntry, is_offline};
 
 /// The name by which the runtime is fetched and checked like a model.
 const RUNTIME: &str = "runtime";
 
 pub(super) fn run(command: &ModelsCommand) -> anyhow::Result<ExitCode> {
-    let models = Models::open()?;
+    let weights = Weights::open()?;
     match command {
-        ModelsCommand::List { json } => list(&models, *json),
-        ModelsCommand::Fetch { names, again } => fetch(&models, names, *again),
-        ModelsCommand::Check { names, json } => check(&models, names, *json),
-        ModelsCommand::Path { name } => path(&models, name),
+        ModelsCommand::List { json } => list(&weights, *json),
+        ModelsCommand::Fetch { names, again } => fetch(&weights, names, *again),
+        ModelsCommand::Check { names, json } => check(&weights, names, *json),
+        ModelsCommand::Path { name } => path(&weights, name),
     }
 }
 
@@ -40,8 +40,8 @@ struct Line {
     path: Option<PathBuf>,
 }
 
-fn line_of(models: &Models, model: &ModelEntry, thorough: bool) -> Line {
-    let presence = models.presence(model, thorough);
+fn line_of(weights: &Weights, model: &WeightsEntry, thorough: bool) -> Line {
+    let presence = weights.presence(model, thorough);
     Line {
         name: model.name.clone(),
         alias: model.alias.clone(),
@@ -51,7 +51,7 @@ fn line_of(models: &Models, model: &ModelEntry, thorough: bool) -> Line {
         licence: model.licence.clone(),
         present: presence == Presence::Present,
         built_in: model.is_in_program(),
-        path: (presence != Presence::Absent).then(|| models.folder(model)),
+        path: (presence != Presence::Absent).then(|| weights.folder(model)),
         damage: match presence {
             Presence::Damaged(what) => Some(what),
             _ => None,
@@ -59,13 +59,13 @@ fn line_of(models: &Models, model: &ModelEntry, thorough: bool) -> Line {
     }
 }
 
-fn runtime_line(models: &Models, thorough: bool) -> Line {
-    let runtime = &models.table.runtime;
-    let library = models.library();
+fn runtime_line(weights: &Weights, thorough: bool) -> Line {
+    let runtime = &weights.table.runtime;
+    let library = weights.library();
     let damage = library
         .as_ref()
         .filter(|_| thorough)
-        .and_then(|_| models.check_runtime().err().map(|error| format!("{error:#}")));
+        .and_then(|_| weights.check_runtime().err().map(|error| format!("{error:#}")));
     Line {
         name: RUNTIME.to_owned(),
         alias: None,
@@ -80,16 +80,16 @@ fn runtime_line(models: &Models, thorough: bool) -> Line {
     }
 }
 
-fn list(models: &Models, json: bool) -> anyhow::Result<ExitCode> {
-    let lines = std::iter::once(runtime_line(models, false))
-        .chain(models.table.models.iter().map(|model| line_of(models, model, false)));
+fn list(weights: &Weights, json: bool) -> anyhow::Result<ExitCode> {
+    let lines = std::iter::once(runtime_line(weights, false))
+        .chain(weights.table.models.iter().map(|model| line_of(weights, model, false)));
     let lines: Vec<Line> = lines.collect();
     if json {
         super::print_json(&lines)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = anstream::stdout().lock();
-    let (bold, dim) = (Style::new().bold(), Style::new().dimmed());
+    let mut out = terminal::stdout();
+    let (bold, dim) = (Style::BOLD, Style::DIM);
     for line in &lines {
         writeln!(out, "{bold}{:<20}{bold:#} {}", line.name, state(line))?;
         writeln!(out, "  {}", line.about)?;
@@ -107,7 +107,7 @@ fn list(models: &Models, json: bool) -> anyhow::Result<ExitCode> {
 }
 
 fn state(line: &Line) -> String {
-    let (green, red) = (AnsiColor::Green.on_default(), AnsiColor::Red.on_default());
+    let (green, red) = (Style::GREEN, Style::RED);
     match (&line.damage, &line.path, line.present) {
         (Some(damage), ..) => format!("{red}damaged{red:#}: {damage}"),
         (None, Some(path), true) => format!("{green}here{green:#}: {}", path.display()),
@@ -116,57 +116,57 @@ fn state(line: &Line) -> String {
     }
 }
 
-fn fetch(models: &Models, names: &[String], again: bool) -> anyhow::Result<ExitCode> {
+fn fetch(weights: &Weights, names: &[String], again: bool) -> anyhow::Result<ExitCode> {
     // A wrong name is said before anything is fetched.
     for name in names.iter().filter(|name| *name != RUNTIME) {
-        models.entry(name)?;
+        weights.entry(name)?;
     }
     let progress = Progress::shown();
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     for name in names {
         let (found, path) = if name == RUNTIME {
-            match models.library().filter(|_| !again) {
+            match weights.library().filter(|_| !again) {
                 Some(path) => (true, path),
-                None => (false, models.fetch_runtime(&progress)?),
+                None => (false, weights.fetch_runtime(&progress)?),
             }
         } else {
-            let model = models.entry(name)?;
-            match models.presence(model, false) {
-                Presence::Present if !again => (true, models.folder(model)),
-                _ => (false, models.fetch(model, again, &progress)?),
+            let model = weights.entry(name)?;
+            match weights.presence(model, false) {
+                Presence::Present if !again => (true, weights.folder(model)),
+                _ => (false, weights.fetch(model, again, &progress)?),
             }
         };
         let done = if found { "is here already" } else { "fetched" };
         writeln!(out, "{name} {done}: {}", path.display())?;
     }
     // A model without the runtime does nothing, so it comes along.
-    if models.library().is_none() {
+    if weights.library().is_none() {
         match is_offline() {
             true => writeln!(out, "the runtime is still missing: `deeplook models fetch runtime`")?,
-            false => drop(models.fetch_runtime(&progress)?),
+            false => drop(weights.fetch_runtime(&progress)?),
         }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn check(models: &Models, names: &[String], json: bool) -> anyhow::Result<ExitCode> {
+fn check(weights: &Weights, names: &[String], json: bool) -> anyhow::Result<ExitCode> {
     let lines: Vec<Line> = if names.is_empty() {
-        let all = models.table.models.iter().map(|model| line_of(models, model, true));
-        std::iter::once(runtime_line(models, true))
+        let all = weights.table.models.iter().map(|model| line_of(weights, model, true));
+        std::iter::once(runtime_line(weights, true))
             .chain(all)
             .filter(|l| l.path.is_some())
             .collect()
     } else {
         let line = |name: &String| match name == RUNTIME {
-            true => Ok(runtime_line(models, true)),
-            false => Ok(line_of(models, models.entry(name)?, true)),
+            true => Ok(runtime_line(weights, true)),
+            false => Ok(line_of(weights, weights.entry(name)?, true)),
         };
         names.iter().map(line).collect::<anyhow::Result<_>>()?
     };
     if json {
         super::print_json(&lines)?;
     } else {
-        let mut out = anstream::stdout().lock();
+        let mut out = terminal::stdout();
         for line in &lines {
             writeln!(out, "{:<20} {}", line.name, state(line))?;
         }
@@ -181,19 +181,19 @@ fn check(models: &Models, names: &[String], json: bool) -> anyhow::Result<ExitCo
     Ok(if well { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn path(models: &Models, name: &str) -> anyhow::Result<ExitCode> {
+fn path(weights: &Weights, name: &str) -> anyhow::Result<ExitCode> {
     let path = if name == RUNTIME {
-        models.library().context("the runtime is not here; run `deeplook models fetch runtime`")?
+        weights.library().context("the runtime is not here; run `deeplook models fetch runtime`")?
     } else {
-        let model = models.entry(name)?;
-        match models.presence(model, false) {
-            Presence::Present => models.folder(model).join("model.onnx"),
+        let model = weights.entry(name)?;
+        match weights.presence(model, false) {
+            Presence::Present => weights.folder(model).join("model.onnx"),
             Presence::Absent => bail!("{name} is not here; run `deeplook models fetch {name}`"),
             Presence::Damaged(what) => {
                 bail!("{what}; run `deeplook models fetch --again {name}`")
             }
         }
     };
-    writeln!(anstream::stdout(), "{}", path.display())?;
+    writeln!(terminal::stdout(), "{}", path.display())?;
     Ok(ExitCode::SUCCESS)
 }

@@ -1,32 +1,32 @@
 //! `deeplook probe`: is the judge itself sound?
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use deeplook_tools::picture::extension_of;
 use serde_json::json;
 
 use super::grid::Grid;
-use crate::case::InputPicture;
-use crate::cli::{EvalArgs, ProbeArgs};
+use super::progress::Watching;
+use crate::case::{Facts, InputPicture};
+use crate::cli::{self, ProbeArgs};
+use crate::dataset::Entry;
 use crate::dataset::case_file::CaseRecord;
-use crate::dataset::{Case, DataSet, LoadOptions};
 use crate::files;
 use crate::hash::Hash;
 use crate::probe::{self, Answer, Assessment, Probe, ProbeCase};
 use crate::prompt::{DEFAULT, Pack, workshop};
-use crate::trace::{self, OutcomeName};
+use crate::received;
+use crate::run::{Run, RunSpec};
+use crate::terminal::{self, Style};
+use crate::trace::{OutcomeName, ResultLine};
 
 pub(super) fn run(args: &ProbeArgs) -> anyhow::Result<ExitCode> {
-    let pack_files = match &args.options.prompts {
-        Some(folder) => workshop::files_of(&folder.display().to_string())?,
-        None => workshop::files_of(DEFAULT)?,
-    };
+    let pack_files = workshop::files_of(args.options.prompts.as_deref().unwrap_or(DEFAULT))?;
     let pack = Pack::checked(pack_files.clone())?;
     let folder = args.run.clone().unwrap_or_else(|| default_folder(args));
     let (mut straight, mut turned) = (Vec::new(), Vec::new());
@@ -59,23 +59,22 @@ pub(super) fn run(args: &ProbeArgs) -> anyhow::Result<ExitCode> {
 
 fn default_folder(args: &ProbeArgs) -> PathBuf {
     let data = args.dataset.file_stem().unwrap_or_default().to_string_lossy();
-    let name = files::slug(&format!("probe {data} {} {}", args.options.model, args.mode));
+    let name = files::slug(&format!("probe {data} {} {}", args.options.model.model, args.mode));
     Path::new("traces/runs").join(name)
 }
 
 /// The probes of the first cases that can be read.
 fn make_all(args: &ProbeArgs) -> anyhow::Result<Vec<ProbeCase>> {
-    let options = LoadOptions { edits: args.edits.clone(), ..LoadOptions::default() };
-    let set = DataSet::open(&args.dataset, &options)?;
-    let chosen: Vec<&Case> = set.cases.iter().take(args.cases as usize).collect();
+    let set = super::dataset::open(&args.dataset, &args.reading)?;
+    let chosen: Vec<&Entry> = set.cases.iter().take(args.cases as usize).collect();
     let bar = super::progress("making probes", chosen.len())?;
     let mut made = Vec::new();
-    for case in &chosen {
-        let editor = case.edits.keys().next().map_or("", String::as_str);
-        let loaded = case.load(editor).map_err(|problem| {
-            anyhow::anyhow!("case {:?}: {problem}; see `deeplook dataset check`", case.id)
+    for entry in &chosen {
+        let editor = entry.edits().keys().next().map_or("", String::as_str);
+        let loaded = entry.load(editor).map_err(|problem| {
+            anyhow::anyhow!("case {:?}: {problem}; see `deeplook dataset check`", entry.case.id)
         })?;
-        made.extend(probe::make(&loaded, other_instruction(case, &set.cases)));
+        made.extend(probe::make(&loaded, other_instruction(entry, &set.cases)));
         bar.inc(1);
     }
     bar.finish_and_clear();
@@ -83,13 +82,18 @@ fn make_all(args: &ProbeArgs) -> anyhow::Result<Vec<ProbeCase>> {
 }
 
 /// An instruction that is about something else: of another type and target, if there is one.
-fn other_instruction<'a>(case: &Case, cases: &'a [Case]) -> Option<&'a str> {
-    let elsewhere =
-        |other: &&Case| other.instruction != case.instruction && other.source != case.source;
-    let unlike = |other: &&Case| other.kind != case.kind && other.target != case.target;
+fn other_instruction<'a>(entry: &Entry, cases: &'a [Entry]) -> Option<&'a str> {
+    let case = &entry.case;
+    let elsewhere = |other: &&Entry| {
+        other.case.instruction != case.instruction && other.case.source != case.source
+    };
+    let unlike = |other: &&Entry| {
+        let differs = |name| other.case.facts.get(name) != case.facts.get(name);
+        differs(Facts::TYPE) && differs(Facts::TARGET)
+    };
     let mut others = cases.iter().filter(elsewhere);
     let found = cases.iter().filter(elsewhere).find(unlike).or_else(|| others.next());
-    found.map(|other| other.instruction.as_str())
+    found.map(|other| other.case.instruction.as_str())
 }
 
 /// Judges the probes like any other data set, and reads what came of it.
@@ -100,22 +104,21 @@ fn judge(
     prompts: Option<&Path>,
 ) -> anyhow::Result<Vec<Answer>> {
     let cases = write(&folder.join("cases"), probes)?;
-    let mut eval = EvalArgs::with(Some(&cases), None, &[])?;
-    eval.run = Some(folder.join("run"));
-    eval.criterion = args.criterion.clone();
-    eval.mode = vec![args.mode];
-    eval.options = args.options.clone();
+    let (mut judge, access) = args.options.judge()?;
     if let Some(prompts) = prompts {
-        eval.options.prompts = Some(prompts.to_owned());
+        judge.prompts = Some(prompts.display().to_string());
     }
+    let mut spec = RunSpec { judge, ..RunSpec::of(cases) };
+    spec.criteria = cli::criteria(&args.criterion);
+    spec.modes = [args.mode].into();
+    spec.keep.folder = Some(folder.join("run"));
     // Probes without boxes or a reference are fewer, not wrong.
-    eval.allow_partial = true;
-    eval.quiet = true;
-    let summary = super::eval::judge(&eval)?;
-    let lines = trace::read_results(&folder.join("run"))?;
-    if let Some(why) = summary.stopped() {
+    spec.data.allow_partial = true;
+    let summary = super::eval::judge(Run::new(spec).access(access), Watching::new(true, false))?;
+    if let Some(why) = &summary.reason {
         bail!("the judge was not asked everything, because {why}; the same command goes on");
     }
+    let lines: Vec<ResultLine> = summary.lines.into_values().collect();
     let answered = [Some(OutcomeName::Verdict), Some(OutcomeName::Abstained)];
     if !lines.iter().any(|line| answered.contains(&line.outcome())) {
         let why = lines.iter().find_map(|line| line.reason.as_deref());
@@ -146,7 +149,7 @@ fn write(folder: &Path, probes: &[ProbeCase]) -> anyhow::Result<PathBuf> {
         let extension = extension_of(picture.bytes()).unwrap_or("png");
         let name = format!("{}.{extension}", &Hash::of(picture.bytes()).as_str()[..24]);
         let path = folder.join(&name);
-        if !path.is_file() {
+        if !received::is_file(&path) {
             files::write_atomically(&path, picture.bytes())?;
         }
         Ok(name)
@@ -157,26 +160,26 @@ fn write(folder: &Path, probes: &[ProbeCase]) -> anyhow::Result<PathBuf> {
         let record = CaseRecord {
             id: case.id.clone(),
             source: save(&case.source)?,
-            reference: case.reference.as_ref().map(save).transpose()?,
+            reference: case.reference().map(save).transpose()?,
             instruction: case.instruction.clone(),
-            kind: case.kind.clone(),
-            target: case.target.clone(),
-            boxes: case.boxes.clone(),
+            kind: case.facts.text(Facts::TYPE).map(Cow::into_owned),
+            target: case.facts.text(Facts::TARGET).map(Cow::into_owned),
+            boxes: case.targets().to_vec(),
             edits: BTreeMap::from([(editor, save(&case.edited)?)]),
         };
         text += &serde_json::to_string(&record)?;
         text.push('\n');
     }
     let path = folder.join("cases.jsonl");
-    if fs::read_to_string(&path).ok().as_ref() != Some(&text) {
+    let known = received::read(&path, received::LARGEST_TABLE);
+    if known.ok().as_deref() != Some(text.as_bytes()) {
         files::write_atomically(&path, text.as_bytes()).context("cannot write the probes")?;
     }
     Ok(path)
 }
 
 fn print(assessed: &[Assessment], folder: &Path, floor: f64) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
-    let colour = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
+    let mut out = terminal::stdout();
     let mut grid =
         Grid::new(4, ["probe", "criterion", "right is", "what was shown", "right", "told"]);
     for one in assessed {
@@ -192,7 +195,7 @@ fn print(assessed: &[Assessment], folder: &Path, floor: f64) -> anyhow::Result<(
     write!(out, "{grid}")?;
     let failed: Vec<&Assessment> = assessed.iter().filter(|one| one.passed != Some(true)).collect();
     for one in &failed {
-        let red = colour(AnsiColor::Red);
+        let red = Style::BOLD_RED;
         let what = if one.passed.is_none() { "could not be told" } else { "not passed" };
         writeln!(
             out,
@@ -204,7 +207,7 @@ fn print(assessed: &[Assessment], folder: &Path, floor: f64) -> anyhow::Result<(
         }
     }
     if failed.is_empty() {
-        let green = colour(AnsiColor::Green);
+        let green = Style::BOLD_GREEN;
         writeln!(
             out,
             "{green}passed{green:#}: at least {:.0} % right in every probe",

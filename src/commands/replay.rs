@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::panic::{self, AssertUnwindSafe};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -17,10 +17,12 @@ use crate::cli::{Looks, ReplayArgs};
 use crate::equipment::RecordedEquipment;
 use crate::hash::Hash;
 use crate::replay::{Divergence, Replayed, Replayer, Tools, missing_traces};
+use crate::terminal::{self, Style};
 use crate::trace::{self, ToolsRecord, TraceError};
-use crate::transcript::{outcome_text, printable};
+use crate::transcript::outcome_text;
+use crate::visible::visible_line;
 
-const DIM: Style = Style::new().dimmed();
+const DIM: Style = Style::DIM;
 /// A longer value is cut in the middle of a terminal; `--json` has all of it.
 const LONGEST: usize = 160;
 
@@ -28,7 +30,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     if let Some(turn) = args.fork.from_turn {
         return super::fork::run(args, turn);
     }
-    let (bundles, lost) = find(&args.paths)?;
+    let Found { bundles, lost, unbegun } = find(&args.paths)?;
     let equipment = RecordedEquipment::new(args.detector.clone(), args.enhancer.clone());
     let toolbox = |record: &ToolsRecord| equipment.toolbox(record);
     let replayer = Replayer::new(match args.tools {
@@ -37,7 +39,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
     });
     let replayed = all(&replayer, &bundles)?;
 
-    let mut report = Report { lost, ..Report::default() };
+    let mut report = Report { lost, unbegun, ..Report::default() };
     report.digests_not_found = args.digests.iter().cloned().collect();
     for (path, result) in bundles.into_iter().zip(replayed) {
         match result {
@@ -51,43 +53,55 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<ExitCode> {
                 }
                 report.traces.push(one);
             }
-            Err(error) => {
-                report.unreadable.push(Unreadable { trace: path, error: error.to_string() });
-            }
+            Err(error) => report.unreadable.push(Unreadable { trace: path, error }),
         }
     }
     if args.json {
         super::print_json(&report)?;
     } else {
-        anstream::stdout().write_all(report.text(args.strict).as_bytes())?;
+        terminal::stdout().write_all(report.text(args.strict).as_bytes())?;
     }
     Ok(match () {
         () if report.diverged > 0 || !report.lost.is_empty() => ExitCode::from(1),
+        () if args.strict && !report.unbegun.is_empty() => ExitCode::from(1),
         () if !report.unreadable.is_empty() => ExitCode::from(2),
         () if !report.digests_not_found.is_empty() => ExitCode::from(1),
         () => ExitCode::SUCCESS,
     })
 }
 
-/// The bundles under the paths, and what results name that is not there.
-fn find(paths: &[PathBuf]) -> Result<(Vec<PathBuf>, Vec<PathBuf>), TraceError> {
-    let (mut bundles, mut lost) = (Vec::new(), Vec::new());
+/// What is under the paths.
+#[derive(Default)]
+struct Found {
+    bundles: Vec<PathBuf>,
+    /// What results name that is not there.
+    lost: Vec<PathBuf>,
+    unbegun: Vec<PathBuf>,
+}
+
+fn find(paths: &[PathBuf]) -> Result<Found, TraceError> {
+    let mut found = Found::default();
     for path in paths {
         for run in trace::find(path)? {
             if run.results.is_some() {
-                lost.extend(missing_traces(&run.folder).into_iter().map(|t| run.folder.join(t)));
+                let gone = missing_traces(&run.folder).into_iter();
+                found.lost.extend(gone.map(|trace| run.folder.join(trace)));
             }
-            bundles.extend(run.bundles);
+            found.bundles.extend(run.bundles);
+            found.unbegun.extend(run.unbegun);
         }
     }
-    Ok((bundles, lost))
+    // What a line tells of is more than interrupted.
+    let lost: BTreeSet<&PathBuf> = found.lost.iter().collect();
+    found.unbegun.retain(|folder| !lost.contains(folder));
+    Ok(found)
 }
 
 /// Replays on all cores; results are in the order of the bundles.
 fn all(
     replayer: &Replayer<'_>,
     bundles: &[PathBuf],
-) -> anyhow::Result<Vec<Result<Replayed, TraceError>>> {
+) -> anyhow::Result<Vec<Result<Replayed, String>>> {
     let bar = super::progress("replaying", bundles.len())?;
     let results: Vec<OnceLock<_>> = bundles.iter().map(|_| OnceLock::new()).collect();
     let next = AtomicUsize::new(0);
@@ -95,7 +109,7 @@ fn all(
         while let Some((bundle, result)) = Some(next.fetch_add(1, Ordering::Relaxed))
             .and_then(|i| bundles.get(i).zip(results.get(i)))
         {
-            result.get_or_init(|| replayer.replay(bundle));
+            result.get_or_init(|| one(replayer, bundle));
             bar.inc(1);
         }
     };
@@ -108,6 +122,17 @@ fn all(
     });
     bar.finish_and_clear();
     Ok(results.into_iter().filter_map(OnceLock::into_inner).collect())
+}
+
+/// Replays one trace; whatever happens, the others go on.
+fn one(replayer: &Replayer<'_>, bundle: &Path) -> Result<Replayed, String> {
+    match panic::catch_unwind(AssertUnwindSafe(|| replayer.replay(bundle))) {
+        Ok(replayed) => replayed.map_err(|error| error.to_string()),
+        Err(_) => Err(format!(
+            "{} cannot be replayed: deeplook broke over it; please report it, with the trace",
+            bundle.display()
+        )),
+    }
 }
 
 fn wrong_digest(found: &Hash, wanted: &[Hash]) -> Divergence {
@@ -131,6 +156,8 @@ struct Report {
     unreadable: Vec<Unreadable>,
     /// Traces that the results of a run name and that are not there.
     lost: Vec<PathBuf>,
+    /// Judgements that were interrupted before anything was recorded.
+    unbegun: Vec<PathBuf>,
     /// Digests that no trace has.
     digests_not_found: BTreeSet<Hash>,
 }
@@ -147,13 +174,21 @@ impl Report {
         for one in &self.traces {
             line(&mut text, one, strict);
         }
-        let red = Style::new().bold().fg_color(Some(AnsiColor::Red.into()));
+        let red = Style::BOLD_RED;
         for Unreadable { error, .. } in &self.unreadable {
-            let _ = writeln!(text, "{red}!{red:#} {}", printable(error));
+            let _ = writeln!(text, "{red}!{red:#} {}", visible_line(error));
         }
         for path in &self.lost {
-            let name = printable(&path.to_string_lossy());
+            let name = visible_line(&path.to_string_lossy());
             let _ = writeln!(text, "{red}≠{red:#} {name}: results.jsonl names it, and it is gone");
+        }
+        for path in &self.unbegun {
+            let yellow = Style::BOLD_YELLOW;
+            let name = visible_line(&name_of(path));
+            let _ = writeln!(
+                text,
+                "{yellow}…{yellow:#} {name}: interrupted before anything was recorded"
+            );
         }
         for digest in &self.digests_not_found {
             let _ = writeln!(text, "{red}≠{red:#} no trace has the digest {digest}");
@@ -164,6 +199,7 @@ impl Report {
             (self.unreadable.len(), "cannot be read"),
             (self.lost.len(), "gone"),
             (self.traces.iter().filter(|one| !one.complete).count(), "interrupted"),
+            (self.unbegun.len(), "not begun"),
         ] {
             if number > 0 {
                 let _ = write!(sum, ", {number} {what}");
@@ -180,18 +216,17 @@ impl Report {
 
 /// One trace: a line, and what is to be said about it under it.
 fn line(text: &mut String, one: &Replayed, strict: bool) {
-    let colour = |colour: AnsiColor| Style::new().bold().fg_color(Some(colour.into()));
     let (mark, style) = match (one.divergences.is_empty(), one.passes(strict), one.complete) {
-        (false, ..) => ("≠", colour(AnsiColor::Red)),
-        (_, false, _) => ("≠", colour(AnsiColor::Red)),
-        (_, _, false) => ("…", colour(AnsiColor::Yellow)),
-        _ => ("✓", colour(AnsiColor::Green)),
+        (false, ..) => ("≠", Style::BOLD_RED),
+        (_, false, _) => ("≠", Style::BOLD_RED),
+        (_, _, false) => ("…", Style::BOLD_YELLOW),
+        _ => ("✓", Style::BOLD_GREEN),
     };
     let outcome = one.outcome.as_ref().map_or("interrupted".to_owned(), outcome_text);
     let _ = writeln!(
         text,
         "{style}{mark}{style:#} {}: {outcome} {DIM}{} {}, {} {} again, {}{DIM:#}",
-        printable(&name_of(&one.trace)),
+        visible_line(&name_of(&one.trace)),
         one.questions,
         if one.questions == 1 { "question" } else { "questions" },
         one.looks,
@@ -205,7 +240,12 @@ fn line(text: &mut String, one: &Replayed, strict: bool) {
         describe(text, divergence, " (within tolerance)");
     }
     for (tool, why) in &one.not_rerun {
-        let _ = writeln!(text, "    {tool} could not be used again: {}", printable(why));
+        let _ = writeln!(
+            text,
+            "    {} could not be used again: {}",
+            visible_line(tool),
+            visible_line(why)
+        );
     }
     if !one.complete {
         let _ = writeln!(text, "    the judgement was interrupted, or its end was cut off");
@@ -226,7 +266,7 @@ fn describe(text: &mut String, divergence: &Divergence, note: &str) {
     if let Some(turn) = turn {
         let _ = write!(place, "turn {turn} · ");
     }
-    let _ = writeln!(text, "    {place}{}{note}", printable(field));
+    let _ = writeln!(text, "    {place}{}{note}", visible_line(field));
     if let Some(pixels) = pixels {
         let _ = writeln!(
             text,
@@ -239,7 +279,7 @@ fn describe(text: &mut String, divergence: &Divergence, note: &str) {
 }
 
 fn shown(value: &Value) -> String {
-    printable(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
+    visible_line(&value.as_str().map_or_else(|| value.to_string(), str::to_owned))
 }
 
 /// Two values, cut to the surroundings of the first place in which they differ.

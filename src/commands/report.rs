@@ -1,38 +1,50 @@
 //! `deeplook report`: from finished runs to tables and plots.
 
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
 use crate::cli::ReportArgs;
 use crate::files;
-use crate::report::{Format, Report, Run};
+use crate::prompt::{Pack, Rubric};
+use crate::report::{Format, Report, ReportOptions, Run};
 use crate::run::RunRecord;
-use crate::trace;
+use crate::terminal;
+use crate::trace::{self, Rubrics, RunResults, TraceError};
 
 pub(super) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let format = format(args)?;
-    let runs: Vec<Run> =
-        args.runs.iter().map(|path| read(path, args.out.as_deref())).collect::<Result<_, _>>()?;
-    let report = Report::of(&runs)?;
+    let mut unreadable = Vec::new();
+    let otherwise = Arc::clone(Pack::find(&args.prompts)?.rubric());
+    let read = |path: &PathBuf| read(path, args.out.as_deref(), &otherwise, &mut unreadable);
+    let runs: Vec<Run> = args.runs.iter().map(read).collect::<Result<_, _>>()?;
+    let options = ReportOptions { by: args.by.clone(), conditions: args.conditions.clone() };
+    let report = Report::of(&runs, &options)?;
     let text = report.render(format, &runs)?;
     match &args.out {
         Some(out) => {
             files::write_atomically(out, text.as_bytes())?;
-            writeln!(anstream::stderr(), "wrote {}", out.display())?;
+            writeln!(terminal::stderr(), "wrote {}", out.display())?;
         }
-        None => io::stdout().write_all(text.as_bytes())?,
+        None => terminal::stdout().write_all(text.as_bytes())?,
+    }
+    for error in &unreadable {
+        writeln!(terminal::stderr(), "left out: {error}")?;
+    }
+    if !unreadable.is_empty() {
+        return Ok(ExitCode::from(2));
     }
     let below = args.min_coverage.map(|floor| report.below_coverage(floor)).unwrap_or_default();
     if below.is_empty() {
         return Ok(ExitCode::SUCCESS);
     }
     let floor = 100.0 * args.min_coverage.unwrap_or_default();
-    writeln!(anstream::stderr(), "coverage is below --min-coverage {floor} %:")?;
+    writeln!(terminal::stderr(), "coverage is below --min-coverage {floor} %:")?;
     for line in below {
-        writeln!(anstream::stderr(), "  {line}")?;
+        writeln!(terminal::stderr(), "  {line}")?;
     }
     Ok(ExitCode::from(1))
 }
@@ -57,14 +69,22 @@ fn format(args: &ReportArgs) -> anyhow::Result<Format> {
     })
 }
 
-fn read(path: &Path, out: Option<&Path>) -> anyhow::Result<Run> {
-    let mut lines = trace::read_results(path)?;
+/// A run; a trace of which nothing can be read is told apart, and does not end the others.
+fn read(
+    path: &Path,
+    out: Option<&Path>,
+    otherwise: &Arc<Rubric>,
+    unreadable: &mut Vec<TraceError>,
+) -> anyhow::Result<Run> {
+    let RunResults { mut lines, unreadable: found } = trace::read_run(path)?;
+    unreadable.extend(found);
+    let rubrics = Rubrics::of_run(path, &lines, otherwise);
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     if let Some(record) = folder.map(RunRecord::read).transpose()?.flatten() {
         lines.extend(record.open_lines(&lines));
     }
     let link = folder.and_then(|folder| link(folder, out).transpose()).transpose()?;
-    Ok(Run { name: path.display().to_string(), lines, link })
+    Ok(Run { name: path.display().to_string(), lines, rubrics, link })
 }
 
 /// How `folder` is reached from where the page will lie; `None` where there is no way that a link

@@ -6,9 +6,12 @@ use std::process::ExitCode;
 
 use anyhow::bail;
 
-use super::summary::{MOST_REASONS, paid_text};
+use super::hints;
+use super::summary::{MOST_REASONS, kept_text, paid_text};
 use crate::cli::RunCommand;
+use crate::received;
 use crate::run::{Ledger, Merged, RunLock, Status, merge, status};
+use crate::terminal;
 use crate::trace::RunFolder;
 use crate::transcript::{cost_text, usage_text};
 
@@ -24,10 +27,10 @@ pub(super) fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
             Ok(ExitCode::SUCCESS)
         }
         RunCommand::Merge { parts, into, mix, keep_first } => {
-            joined(into, &merge(parts, into, *mix, *keep_first)?)
+            joined(into, &merge(parts, into, *mix, *keep_first).map_err(hints::told)?)
         }
         RunCommand::Rebuild { run } => {
-            if !run.join("judgements").is_dir() {
+            if !received::is_folder(&run.join("judgements")) {
                 bail!("{} is not the folder of a run: it has no judgements/", run.display());
             }
             let _lock = RunLock::take(run)?;
@@ -37,16 +40,16 @@ pub(super) fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
             let same =
                 after.lines().iter().filter(|(key, line)| before.lines().get(key) == Some(line));
             writeln!(
-                anstream::stdout(),
+                terminal::stdout(),
                 "made {} lines from the traces; {} of them were there before and are the same",
                 after.lines().len(),
                 same.count()
             )?;
             for note in &after.notes {
-                writeln!(anstream::stderr(), "{note}")?;
+                writeln!(terminal::stderr(), "{note}")?;
             }
             for key in &lost {
-                writeln!(anstream::stderr(), "lost, because its trace is damaged or gone: {key}")?;
+                writeln!(terminal::stderr(), "lost, because its trace is damaged or gone: {key}")?;
             }
             Ok(if lost.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(1) })
         }
@@ -54,7 +57,7 @@ pub(super) fn run(command: &RunCommand) -> anyhow::Result<ExitCode> {
 }
 
 fn show(run: &Path, status: &Status) -> anyhow::Result<()> {
-    let mut out = anstream::stdout();
+    let mut out = terminal::stdout();
     let running = status.running.as_deref().unwrap_or("nobody is at work in it");
     let part = status.shard.as_ref().map_or(String::new(), |shard| format!(", part {shard}"));
     writeln!(out, "{}{part}: {running}\n\n{}", run.display(), status.table)?;
@@ -80,15 +83,21 @@ fn show(run: &Path, status: &Status) -> anyhow::Result<()> {
     for reason in status.without_verdict.iter().take(MOST_REASONS) {
         writeln!(out, "{reason}")?;
     }
-    let Status { usage, cost, paid, calls, .. } = status;
-    let paid = paid_text(*paid, *cost);
-    writeln!(out, "{}, {calls} calls, {}{paid}", usage_text(*usage), cost_text(*cost))?;
+    for note in &status.notes {
+        writeln!(out, "{note}")?;
+    }
+    let Status { usage, cost, paid, calls, cached, .. } = status;
+    let (paid, kept) = (paid_text(*paid, *cost), kept_text(*cached));
+    writeln!(out, "{}, {calls} calls, {}{paid}{kept}", usage_text(*usage), cost_text(*cost))?;
     Ok(())
 }
 
 fn joined(into: &Path, merged: &Merged) -> anyhow::Result<ExitCode> {
     const MOST_NAMED: usize = 10;
-    let mut out = anstream::stdout();
+    let mut out = terminal::stdout();
+    for note in &merged.notes {
+        writeln!(terminal::stderr(), "{note}")?;
+    }
     writeln!(out, "{} judgements in {}", merged.lines, into.display())?;
     for (what, keys) in [("missing", &merged.missing), ("double", &merged.double)] {
         for key in keys.iter().take(MOST_NAMED) {

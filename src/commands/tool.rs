@@ -4,7 +4,6 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anstyle::Style;
 use anyhow::{Context as _, bail};
 use deeplook_tools::grounding;
 use deeplook_tools::scene::{EDITED, View, cut};
@@ -13,19 +12,23 @@ use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::{ToolArgs, ToolOptions};
-use crate::equipment::{self, DEMO_DETECTOR};
+use crate::cli::ToolArgs;
+use crate::equipment::{self, DEMO_DETECTOR, ToolOptions};
 use crate::files;
-use crate::models::Progress;
+use crate::terminal::{self, Style};
+use crate::weights::Progress;
 
 pub(super) fn run(args: &ToolArgs) -> anyhow::Result<ExitCode> {
     if args.name == "list" {
-        return list(&equipment::toolbox(&args.tools, None, &Progress::shown())?, args.json);
+        return list(
+            &equipment::toolbox(&args.tools.options(), None, &Progress::shown())?,
+            args.json,
+        );
     }
     // Only what needs a detector may ask for one.
     let models = match args.name == grounding::NAME {
-        true => args.tools.clone(),
-        false => ToolOptions { detector: Some("none".to_owned()), ..args.tools.clone() },
+        true => args.tools.options(),
+        false => ToolOptions { detector: Some("none".to_owned()), ..args.tools.options() },
     };
     let toolbox = equipment::toolbox(&models, Some(DEMO_DETECTOR), &Progress::shown())?;
     if let Some(why) = toolbox.unavailable().get(&args.name) {
@@ -122,12 +125,12 @@ fn print_json(output: &ToolOutput, saved: &[PathBuf]) -> anyhow::Result<ExitCode
 }
 
 fn print_text(output: &ToolOutput, saved: &[PathBuf]) -> anyhow::Result<ExitCode> {
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     writeln!(out, "{}", output.text)?;
     if !saved.is_empty() {
         writeln!(out)?;
     }
-    let dim = Style::new().dimmed();
+    let dim = Style::DIM;
     for (view, path) in output.pictures.iter().zip(saved) {
         writeln!(out, "{}: {} {dim}{}{dim:#}", view.name, path.display(), view.picture.size())?;
     }
@@ -140,8 +143,8 @@ fn list(toolbox: &Toolbox, as_json: bool) -> anyhow::Result<ExitCode> {
         super::print_json(&specs)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = anstream::stdout().lock();
-    let bold = Style::new().bold();
+    let mut out = terminal::stdout();
+    let bold = Style::BOLD;
     for spec in specs {
         writeln!(out, "{bold}{}{bold:#}\n  {}", spec.name, spec.description)?;
         let required = spec.parameters["required"].as_array().cloned().unwrap_or_default();

@@ -3,11 +3,13 @@
 use std::io::Write as _;
 use std::net::SocketAddr;
 use std::path::Path;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use anyhow::Context as _;
 
+use crate::child;
 use crate::cli::ViewArgs;
+use crate::terminal;
 use crate::view::{self, Index};
 
 pub(super) fn run(args: &ViewArgs) -> anyhow::Result<ExitCode> {
@@ -16,7 +18,13 @@ pub(super) fn run(args: &ViewArgs) -> anyhow::Result<ExitCode> {
     reading.finish_and_clear();
     match &args.out {
         Some(out) => export(&index, out)?,
-        None => super::runtime()?.block_on(serve(index, args))?,
+        None => {
+            let runtime = crate::run::runtime()?;
+            let served = runtime.block_on(serve(index, args));
+            // Nor does it wait for a page that is being made.
+            runtime.shutdown_background();
+            served?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -26,7 +34,7 @@ fn export(index: &Index, out: &Path) -> anyhow::Result<()> {
     view::export(index, out, &|| bar.inc(1))?;
     bar.finish_and_clear();
     let page = out.join("index.html");
-    writeln!(anstream::stdout(), "Wrote {} judgements. Open {}", index.len(), page.display())?;
+    writeln!(terminal::stdout(), "Wrote {} judgements. Open {}", index.len(), page.display())?;
     Ok(())
 }
 
@@ -34,14 +42,14 @@ async fn serve(index: Index, args: &ViewArgs) -> anyhow::Result<()> {
     let count = index.len();
     let ready = |address: SocketAddr| {
         let url = format!("http://{address}/");
-        let mut out = anstream::stdout().lock();
+        let mut out = terminal::stdout();
         writeln!(out, "{count} judgements: open {url}\nPress Ctrl-C to stop.")?;
         out.flush()?;
         if args.open
             && let Err(error) = open(&url)
         {
             writeln!(
-                anstream::stderr(),
+                terminal::stderr(),
                 "cannot open the browser: {error:#}; open the address yourself"
             )?;
         }
@@ -64,9 +72,9 @@ fn open(url: &str) -> anyhow::Result<()> {
     } else {
         "xdg-open"
     };
-    Command::new(opener)
+    // Not in the folder that is looked at: it may be anybody's.
+    child::command(opener, Path::new("/"), &child::BROWSER)
         .arg(url)
-        .stdin(Stdio::null())
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()

@@ -1,5 +1,6 @@
 //! Boxes as other people write them.
 
+use std::fmt;
 use std::str::FromStr;
 
 use deeplook_tools::{PixelBox, Size};
@@ -46,6 +47,15 @@ impl FromStr for BoxForm {
             "xywh" => Ok(Self::Sized),
             _ => Err(format!("{} is no form of a box; use xyxy or xywh", shown(text))),
         }
+    }
+}
+
+impl fmt::Display for BoxForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Corners => "xyxy",
+            Self::Sized => "xywh",
+        })
     }
 }
 

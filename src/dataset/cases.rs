@@ -8,12 +8,13 @@ use rayon::prelude::*;
 use serde_json::Value;
 
 use super::boxes::{self, BoxForm, Written};
-use super::draw;
 use super::fields::{Field, Names};
 use super::problem::{DataSetError, Problems, Severity, shown, shown_json};
 use super::root::{PathProblem, Root};
-use super::rows::Row;
-use super::{Case, PictureFile};
+use super::rows::{self, Row};
+use super::{Edits, Entry, PictureFile};
+use super::{brought, dlebench};
+use crate::case::{Case, Facts, REFERENCE, TARGET};
 
 /// A longer instruction is a mistake, such as a whole file in its place.
 const LONGEST_INSTRUCTION: usize = 50_000;
@@ -22,7 +23,6 @@ const LONGEST_INSTRUCTION: usize = 50_000;
 pub(super) struct Reader<'a> {
     root: &'a Root,
     names: &'a Names,
-    rows: &'a [Row],
     /// The folders of DLEBench, in which its bare file names are.
     folders: [&'static str; 2],
     /// What the file says of edits does not matter.
@@ -33,25 +33,24 @@ pub(super) struct Reader<'a> {
 const SOMEBODY: &str = "edited";
 const LONGEST_ID: usize = 200;
 
+/// Names that may be slips: the first line, what is probably meant, and how many lines have it.
+type Slips<'a> = BTreeMap<&'a str, (usize, Field, usize)>;
+
 /// A case that may still lack a name, and what is wrong with it.
 struct Draft {
     id: Option<String>,
     written: Vec<Written>,
-    case: Case,
+    line: usize,
+    case: Case<PictureFile, Edits>,
     problems: Vec<(Severity, String)>,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(
-        root: &'a Root,
-        names: &'a Names,
-        rows: &'a [Row],
-        without_edits: bool,
-    ) -> Self {
+    pub(super) fn new(root: &'a Root, names: &'a Names, without_edits: bool) -> Self {
         // Where a file has our own field, its paths start beside it and nowhere else.
         let theirs = names.name(Field::Source) != Field::Source.name();
-        let folders = if theirs { ["Source_Images", "Reference_Images"] } else { ["", ""] };
-        Self { root, names, rows, folders, without_edits }
+        let folders = if theirs { dlebench::FOLDERS } else { ["", ""] };
+        Self { root, names, folders, without_edits }
     }
 
     /// The cases, in the file's order. A row that cannot be one is a problem.
@@ -59,16 +58,21 @@ impl<'a> Reader<'a> {
         &self,
         file: &Path,
         problems: &mut Problems,
-    ) -> Result<Vec<Case>, DataSetError> {
-        let drafts: Vec<Result<Draft, String>> =
-            self.rows.par_iter().map(|row| self.draft(row)).collect();
+    ) -> Result<Vec<Entry>, DataSetError> {
         let mut good = Vec::new();
-        for (row, draft) in self.rows.iter().zip(drafts) {
-            match draft {
-                Ok(draft) => good.push(draft),
-                Err(what) => problems.error(row.line, None, what),
+        let mut slips = Slips::default();
+        // What cannot be read was told when the fields were looked for.
+        rows::read(file, &mut Problems::default(), &mut |rows| {
+            let drafts: Vec<Result<Draft, String>> =
+                rows.par_iter().map(|row| self.draft(row)).collect();
+            for (row, draft) in rows.iter().zip(drafts) {
+                self.note_slips(row, &mut slips);
+                match draft {
+                    Ok(draft) => good.push(draft),
+                    Err(what) => problems.error(row.line, None, what),
+                }
             }
-        }
+        })?;
         let form = self.form_of(&good).map_err(|what| DataSetError::Fields {
             path: file.to_owned(),
             what: format!(
@@ -80,24 +84,24 @@ impl<'a> Reader<'a> {
         self.name(&mut good);
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut cases = Vec::new();
-        for Draft { mut case, written, problems: own, .. } in good {
+        for Draft { line, mut case, written, problems: own, .. } in good {
             for (severity, what) in own {
                 let id = Some(case.id.as_str());
                 match severity {
-                    Severity::Error => problems.error(case.line, id, what),
-                    Severity::Warning => problems.warning(case.line, id, what),
+                    Severity::Error => problems.error(line, id, what),
+                    Severity::Warning => problems.warning(line, id, what),
                 }
             }
-            if let Some(line) = first.get(&case.id) {
+            if let Some(earlier) = first.get(&case.id) {
                 let what = format!(
-                    "this id stands on line {line} already; give each case its own, and all editors of a case one line with \"edits\""
+                    "this id stands on line {earlier} already; give each case its own, and all editors of a case one line with \"edits\""
                 );
-                problems.error(case.line, Some(&case.id), what);
+                problems.error(line, Some(&case.id), what);
                 continue;
             }
-            first.insert(case.id.clone(), case.line);
-            case.boxes = written.into_iter().map(|written| written.area(form)).collect();
-            for (index, area) in case.boxes.iter().enumerate() {
+            first.insert(case.id.clone(), line);
+            let targets: Vec<_> = written.into_iter().map(|written| written.area(form)).collect();
+            for (index, area) in targets.iter().enumerate() {
                 if area.is_empty() {
                     let hint = if form == BoxForm::Corners {
                         "; if these are x, y, width, height, say --map boxes=NAME:xywh"
@@ -108,12 +112,22 @@ impl<'a> Reader<'a> {
                         "box {} is {area}, which is empty: x2 must be more than x1, and y2 more than y1{hint}",
                         index + 1
                     );
-                    problems.error(case.line, Some(&case.id), what);
+                    problems.error(line, Some(&case.id), what);
                 }
             }
-            cases.push(case);
+            if !targets.is_empty() {
+                case.regions.insert(TARGET.to_owned(), targets);
+            }
+            cases.push(Entry { line, case });
         }
-        self.report_likely_mistakes(problems);
+        for (name, (line, field, count)) in slips {
+            let field = field.name();
+            let what = format!(
+                "the field {} is not known and not used ({count} lines have it); did you mean {field:?}? Rename it, or say --map {field}={name:?}",
+                shown(name)
+            );
+            problems.warning(line, None, what);
+        }
         Ok(cases)
     }
 
@@ -146,7 +160,17 @@ impl<'a> Reader<'a> {
         let source = look("source", &source_name, sources);
         let reference =
             self.text(Field::Reference, row)?.map(|name| look("reference", &name, references));
-        let mut edits = BTreeMap::new();
+        let mut others = BTreeMap::new();
+        for (name, path) in
+            self.brought(Field::Pictures, row, brought::pictures)?.unwrap_or_default()
+        {
+            let file = look(&format!("picture {}", shown(&name)), &path, "");
+            others.insert(name, file);
+        }
+        if let Some(reference) = reference {
+            others.insert(REFERENCE.to_owned(), reference);
+        }
+        let mut edits = Edits::new();
         if !self.without_edits {
             for (editor, name) in self.edits(row)? {
                 let file = look(&format!("edit by {}", shown(&editor)), &name, "");
@@ -159,18 +183,39 @@ impl<'a> Reader<'a> {
                 .unwrap_or_default(),
             None => Vec::new(),
         };
+        let regions = self.brought(Field::Regions, row, brought::regions)?.unwrap_or_default();
+        let questions =
+            self.brought(Field::Questions, row, brought::questions)?.unwrap_or_default();
+        let given = self.names.get(Field::Facts, &row.fields);
+        let left_out = |what| problems.push((Severity::Warning, what));
+        let mut facts = brought::facts(&row.fields, &self.names.unused, given, left_out);
+        let kind = self.text(Field::Type, row)?;
+        facts.insert_some(Facts::TYPE, kind.as_deref().map(dlebench::spelled));
+        facts.insert_some(Facts::TARGET, self.text(Field::Target, row)?);
         let case = Case {
-            line: row.line,
+            others,
+            facts,
+            regions,
+            questions,
             id: stem(&source_name),
-            source,
-            instruction,
-            kind: self.text(Field::Type, row)?.map(|kind| known_kind(&kind)),
-            target: self.text(Field::Target, row)?,
-            boxes: Vec::new(),
-            reference,
-            edits,
+            ..Case::new(source, edits, instruction)
         };
-        Ok(Draft { id, written, case, problems })
+        Ok(Draft { id, line: row.line, written, case, problems })
+    }
+
+    /// What a field brings, read by `read`.
+    fn brought<T>(
+        &self,
+        field: Field,
+        row: &Row,
+        read: fn(&Value) -> Result<T, String>,
+    ) -> Result<Option<T>, String> {
+        let value = self.names.get(field, &row.fields);
+        value.map(read).transpose().map_err(|what| self.of(field, &what))
+    }
+
+    fn of(&self, field: Field, what: &str) -> String {
+        format!("{}: {what}", self.quoted(field))
     }
 
     fn quoted(&self, field: Field) -> String {
@@ -302,34 +347,31 @@ impl<'a> Reader<'a> {
             *sharing.entry(draft.case.id.clone()).or_default() += 1;
         }
         let mut taken: HashSet<String> = sharing.keys().cloned().collect();
+        // The number that each shared name goes on with: a million cases may share one picture.
+        let mut next: HashMap<String, usize> = HashMap::new();
         for draft in drafts {
             let case = &mut draft.case;
             if let Some(id) = draft.id.take() {
                 case.id = id;
             } else if sharing.get(&case.id).is_some_and(|count| *count > 1) {
-                let free =
-                    (1usize..).map(|n| format!("{}-{n}", case.id)).find(|id| !taken.contains(id));
-                case.id = free.unwrap_or_default();
+                let number = next.entry(case.id.clone()).or_insert(1);
+                while taken.contains(&format!("{}-{number}", case.id)) {
+                    *number += 1;
+                }
+                case.id = format!("{}-{number}", case.id);
+                *number += 1;
                 taken.insert(case.id.clone());
             }
         }
     }
 
     /// A field that nothing is made of may be one of ours with a slip in it: told once.
-    fn report_likely_mistakes(&self, problems: &mut Problems) {
-        for name in &self.names.unused {
-            let meant = |row: &&Row| {
-                row.fields.get(name)?;
-                Some((row.line, self.names.meant_by(name, &row.fields)?))
-            };
-            let mut lines = self.rows.iter().filter_map(|row| meant(&row));
-            if let Some((line, field)) = lines.next() {
-                let (count, field) = (1 + lines.count(), field.name());
-                let what = format!(
-                    "the field {} is not known and not used ({count} lines have it); did you mean {field:?}? Rename it, or say --map {field}={name:?}",
-                    shown(name)
-                );
-                problems.warning(line, None, what);
+    fn note_slips(&self, row: &Row, slips: &mut Slips<'a>) {
+        for name in self.names.resembling() {
+            if row.fields.contains_key(name)
+                && let Some(field) = self.names.meant_by(name, &row.fields)
+            {
+                slips.entry(name).or_insert((row.line, field, 0)).2 += 1;
             }
         }
     }
@@ -343,11 +385,4 @@ pub(super) fn stem(name: &str) -> String {
         Some((stem, _)) if !stem.is_empty() => stem.to_owned(),
         _ => file.to_owned(),
     }
-}
-
-/// DLEBench's types in one spelling, others as they are.
-fn known_kind(kind: &str) -> String {
-    let plain = |text: &str| text.to_lowercase().replace(['_', '-'], " ").trim().to_owned();
-    let known = draw::Kind::ALL.iter().map(|kind| kind.name());
-    known.into_iter().find(|name| plain(name) == plain(kind)).unwrap_or(kind.trim()).to_owned()
 }

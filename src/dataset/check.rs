@@ -7,7 +7,7 @@ use deeplook_tools::{PictureError, Size};
 use rayon::prelude::*;
 
 use super::problem::{Problem, Problems, Severity, shown};
-use super::{Case, DataSet, PictureFile};
+use super::{DataSet, Entry, PictureFile};
 use crate::case::InputPicture;
 use crate::protocol::box_problem;
 
@@ -18,11 +18,11 @@ impl DataSet {
     /// Reads the headers of the sources: whether they are pictures, and whether the boxes lie in
     /// them. Thousands take a fraction of a second.
     pub fn check_headers(&mut self) {
-        let found = self.cases.par_iter().map(|case| {
+        let found = self.cases.par_iter().map(|entry| {
             let mut findings = Findings::new();
-            if let Some(path) = case.source.path() {
+            if let Some(path) = entry.case.source.path() {
                 match size_of_file(path) {
-                    Ok(size) => check_boxes(case, size, &mut findings),
+                    Ok(size) => check_boxes(entry, size, &mut findings),
                     Err(error) => findings.push(unreadable("source", path, &error)),
                 }
             }
@@ -33,9 +33,9 @@ impl DataSet {
 
     /// Decodes every picture, and compares those of each case; `done` is called after each case.
     pub fn check_pictures(&mut self, done: &(dyn Fn() + Sync)) {
-        let found = self.cases.par_iter().map(|case| {
+        let found = self.cases.par_iter().map(|entry| {
             let mut findings = Findings::new();
-            check_case(case, &mut findings);
+            check_case(entry, &mut findings);
             done();
             findings
         });
@@ -44,16 +44,17 @@ impl DataSet {
 
     fn report(&mut self, findings: Vec<Findings>) {
         let Self { cases, problems, .. } = self;
-        for (case, findings) in cases.iter().zip(findings) {
+        for (entry, findings) in cases.iter().zip(findings) {
             for (severity, message) in findings {
-                add(problems, case, severity, message);
+                add(problems, entry, severity, message);
             }
         }
     }
 }
 
-fn add(problems: &mut Problems, case: &Case, severity: Severity, message: String) {
-    problems.add(Problem { severity, line: case.line, case: Some(case.id.clone()), message });
+fn add(problems: &mut Problems, entry: &Entry, severity: Severity, message: String) {
+    let case = Some(entry.case.id.clone());
+    problems.add(Problem { severity, line: entry.line, case, message });
 }
 
 fn unreadable(what: &str, path: &Path, error: &PictureError) -> (Severity, String) {
@@ -62,8 +63,10 @@ fn unreadable(what: &str, path: &Path, error: &PictureError) -> (Severity, Strin
 }
 
 /// An empty box was told when the file was read.
-fn check_boxes(case: &Case, size: Size, findings: &mut Findings) {
-    for (index, area) in case.boxes.iter().enumerate().filter(|(_, area)| !area.is_empty()) {
+fn check_boxes(entry: &Entry, size: Size, findings: &mut Findings) {
+    for (index, area) in
+        entry.case.targets().iter().enumerate().filter(|(_, area)| !area.is_empty())
+    {
         if let Some(problem) = box_problem(area, size) {
             let what = format!("box {} is {area} in a picture of {size}: {problem}", index + 1);
             findings.push((Severity::Error, what));
@@ -71,13 +74,13 @@ fn check_boxes(case: &Case, size: Size, findings: &mut Findings) {
     }
 }
 
-fn check_case(case: &Case, findings: &mut Findings) {
+fn check_case(entry: &Entry, findings: &mut Findings) {
     let mut load = |what: &str, file: &PictureFile| {
         let path = file.path()?;
         InputPicture::load(path).map_err(|error| findings.push(unreadable(what, path, &error))).ok()
     };
-    let source = load("source", &case.source);
-    let reference = case.reference.as_ref().and_then(|file| load("reference", file));
+    let source = load("source", &entry.case.source);
+    let reference = entry.case.reference().and_then(|file| load("reference", file));
     let mut warn = Findings::new();
     let mut compare =
         |one: &str, picture: &InputPicture, other: &str, with: &InputPicture, meaning: &str| {
@@ -89,7 +92,7 @@ fn check_case(case: &Case, findings: &mut Findings) {
         let meaning = "then nothing was to be done, or one of them is the wrong file";
         compare("the reference", reference, "as the source", source, meaning);
     }
-    for (editor, file) in &case.edits {
+    for (editor, file) in entry.edits() {
         let what = format!("edit by {}", shown(editor));
         let Some(edited) = load(&what, file) else { continue };
         let one = format!("the {what}");
@@ -104,7 +107,7 @@ fn check_case(case: &Case, findings: &mut Findings) {
         }
     }
     if let Some(source) = &source {
-        check_boxes(case, source.picture().size(), findings);
+        check_boxes(entry, source.picture().size(), findings);
     }
     findings.extend(warn);
 }

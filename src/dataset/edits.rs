@@ -9,15 +9,16 @@ use std::path::{Path, PathBuf};
 
 use deeplook_tools::picture::size_of_file;
 use rayon::prelude::*;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::cases::stem;
 use super::problem::{DataSetError, Problems, listed, shown};
 use super::root::{PathProblem, Root};
-use super::{Case, PictureFile};
+use super::{Entry, PictureFile};
 
 /// By what the files of editors are named.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum MatchBy {
     /// By the id of the case.
     Id,
@@ -57,9 +58,9 @@ impl EditorFiles {
 }
 
 /// The editors that the cases name themselves.
-pub(super) fn named_in_file(cases: &[Case]) -> Vec<EditorFiles> {
+pub(super) fn named_in_file(cases: &[Entry]) -> Vec<EditorFiles> {
     let mut editors: BTreeMap<&String, EditorFiles> = BTreeMap::new();
-    for (editor, file) in cases.iter().flat_map(|case| &case.edits) {
+    for (editor, file) in cases.iter().flat_map(Entry::edits) {
         let named = || EditorFiles { editor: editor.clone(), ..EditorFiles::default() };
         editors.entry(editor).or_insert_with(named).count(file);
     }
@@ -70,7 +71,7 @@ pub(super) fn named_in_file(cases: &[Case]) -> Vec<EditorFiles> {
 pub(super) fn find(
     folder: &Path,
     by: Option<MatchBy>,
-    cases: &mut [Case],
+    cases: &mut [Entry],
     problems: &mut Problems,
 ) -> Result<Vec<EditorFiles>, DataSetError> {
     let fail = |what: String| DataSetError::Edits { folder: folder.to_owned(), what };
@@ -105,28 +106,32 @@ pub(super) fn find(
         let outputs: Vec<PictureFile> = cases
             .par_iter()
             .enumerate()
-            .map(|(at, case)| output(case, &matched.belonging[at], &files, &matched, &keys, &root))
+            .map(|(at, entry)| {
+                output(entry, &matched.belonging[at], &files, &matched, &keys, &root)
+            })
             .collect();
-        for (case, output) in cases.iter_mut().zip(outputs) {
+        for (entry, output) in cases.iter_mut().zip(outputs) {
+            let (line, id) = (entry.line, Some(entry.case.id.as_str()));
             summary.count(&output);
             let what = output.problem().map(|why| format!("edit by {}: {why}", shown(&editor)));
             match (&output, what) {
                 // Editors refuse some instructions; that is a result, not a mistake.
                 (PictureFile::Missing(_), Some(what)) => {
-                    problems.warning(case.line, Some(&case.id), what);
+                    problems.warning(line, id, what);
                 }
-                (_, Some(what)) => problems.error(case.line, Some(&case.id), what),
+                (_, Some(what)) => problems.error(line, id, what),
                 (_, None) => {}
             }
-            case.edits.insert(editor.clone(), output);
+            entry.case.edited.insert(editor.clone(), output);
         }
         summaries.push(summary);
     }
     Ok(summaries)
 }
 
-fn expected(cases: &[Case]) -> String {
-    let names: Vec<String> = cases.iter().take(3).map(|case| format!("{}.png", case.id)).collect();
+fn expected(cases: &[Entry]) -> String {
+    let names: Vec<String> =
+        cases.iter().take(3).map(|entry| format!("{}.png", entry.case.id)).collect();
     format!("expected names such as {}", listed(names.iter().map(String::as_str)))
 }
 
@@ -139,9 +144,9 @@ struct Keys {
 }
 
 impl Keys {
-    fn of(cases: &[Case], by: Option<MatchBy>) -> Self {
-        let source = |case: &Case| {
-            let name = case.source.path()?.file_name()?.to_string_lossy().into_owned();
+    fn of(cases: &[Entry], by: Option<MatchBy>) -> Self {
+        let source = |entry: &Entry| {
+            let name = entry.case.source.path()?.file_name()?.to_string_lossy().into_owned();
             Some(stem(&name).to_lowercase())
         };
         let sources: Vec<Option<String>> = cases.iter().map(source).collect();
@@ -153,7 +158,7 @@ impl Keys {
         Self {
             ids: cases
                 .iter()
-                .map(|case| wanted(MatchBy::Id).then(|| case.id.to_lowercase()))
+                .map(|entry| wanted(MatchBy::Id).then(|| entry.case.id.to_lowercase()))
                 .collect(),
             sources: if wanted(MatchBy::Source) { sources } else { vec![None; cases.len()] },
             sharing,
@@ -192,7 +197,7 @@ struct Matches {
     extra: Vec<usize>,
 }
 
-fn matches(keys: &Keys, files: &[OutputFile], cases: &[Case]) -> Matches {
+fn matches(keys: &Keys, files: &[OutputFile], cases: &[Entry]) -> Matches {
     let mut index: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, file) in files.iter().enumerate() {
         for name in file.names() {
@@ -221,7 +226,7 @@ fn matches(keys: &Keys, files: &[OutputFile], cases: &[Case]) -> Matches {
 
 /// What an editor made of one case.
 fn output(
-    case: &Case,
+    entry: &Entry,
     candidates: &[usize],
     files: &[OutputFile],
     matched: &Matches,
@@ -231,9 +236,9 @@ fn output(
     let names = listed(candidates.iter().map(|at| files[*at].name.as_str()));
     let [only] = candidates else {
         if candidates.is_empty() {
-            let source = case.source.path().and_then(Path::file_stem).unwrap_or_default();
+            let source = entry.case.source.path().and_then(Path::file_stem).unwrap_or_default();
             let names: BTreeSet<String> =
-                [shown(&case.id), shown(&source.to_string_lossy())].into();
+                [shown(&entry.case.id), shown(&source.to_string_lossy())].into();
             return PictureFile::Missing(format!(
                 "there is no picture named {} in {}",
                 Vec::from_iter(names).join(" or "),

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::str::FromStr;
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::boxes::BoxForm;
@@ -34,6 +35,14 @@ pub enum Field {
     Boxes,
     /// What a good edit looks like.
     Reference,
+    /// Further pictures by name.
+    Pictures,
+    /// Further places by name.
+    Regions,
+    /// Questions about the edit.
+    Questions,
+    /// What else is known, by name.
+    Facts,
 }
 
 /// A field's names. The sure ones mean nothing else, the first of them wins; one of the others is
@@ -44,7 +53,7 @@ struct Known {
     likely: &'static [&'static str],
 }
 
-const KNOWN: [Known; 10] = [
+const KNOWN: [Known; 14] = [
     Known {
         field: Field::Id,
         sure: &["id", "case_id", "sample_id"],
@@ -100,6 +109,10 @@ const KNOWN: [Known; 10] = [
         sure: &["reference", "reference_image"],
         likely: &["reference_path", "ref_image", "ground_truth", "gt_image"],
     },
+    Known { field: Field::Pictures, sure: &["pictures"], likely: &[] },
+    Known { field: Field::Regions, sure: &["regions"], likely: &[] },
+    Known { field: Field::Questions, sure: &["questions"], likely: &[] },
+    Known { field: Field::Facts, sure: &["facts"], likely: &[] },
 ];
 
 impl Field {
@@ -128,8 +141,10 @@ impl FromStr for Field {
     }
 }
 
-/// What a user says about a file's fields.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+/// What a user says about a file's fields; written down as a table of names, such as
+/// `{ boxes = "bbox:xywh" }`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "BTreeMap<String, String>", into = "BTreeMap<String, String>")]
 pub struct Mapping(BTreeMap<Field, Mapped>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -163,6 +178,12 @@ impl Mapping {
         pairs.iter().try_for_each(|(field, name)| self.set(field, name))
     }
 
+    /// These, and where `others` say something of the same field, that.
+    pub fn replaced_by(mut self, others: Self) -> Self {
+        self.0.extend(others.0);
+        self
+    }
+
     fn set(&mut self, field: &str, name: &str) -> Result<(), String> {
         let field: Field = field.parse()?;
         let (name, form) = match name.rsplit_once(':') {
@@ -174,14 +195,36 @@ impl Mapping {
     }
 }
 
+impl TryFrom<BTreeMap<String, String>> for Mapping {
+    type Error = String;
+
+    fn try_from(pairs: BTreeMap<String, String>) -> Result<Self, String> {
+        let mut mapping = Self::default();
+        pairs.iter().try_for_each(|(field, name)| mapping.set(field, name))?;
+        Ok(mapping)
+    }
+}
+
+impl From<Mapping> for BTreeMap<String, String> {
+    fn from(mapping: Mapping) -> Self {
+        let pair = |(field, Mapped { name, form }): (Field, Mapped)| {
+            let form = form.map_or(String::new(), |form| format!(":{form}"));
+            (field.name().to_owned(), name + &form)
+        };
+        mapping.0.into_iter().map(pair).collect()
+    }
+}
+
 /// The names of the fields in one file.
 #[derive(Debug)]
 pub(super) struct Names {
     of: BTreeMap<Field, String>,
     /// How four bare numbers are meant, where a name or the user says so.
     pub(super) form: Option<BoxForm>,
-    /// What nobody asks for.
+    /// What is only kept as facts.
     pub(super) unused: Vec<String>,
+    /// Those of them that look like one of our names.
+    resembling: Vec<String>,
 }
 
 impl Names {
@@ -239,8 +282,10 @@ impl Names {
         let form = form.or_else(|| of.get(&Field::Boxes).and_then(|name| BoxForm::of_name(name)));
         let used = |name: &&String| !of.values().any(|used| used.split('.').next() == Some(name));
         let unused = seen.iter().filter(used).filter(|name| !of.values().any(|used| used == *name));
-        let unused = unused.cloned().collect();
-        Ok(Self { of, form, unused })
+        let unused: Vec<String> = unused.cloned().collect();
+        let resembles = |name: &&String| KNOWN.iter().any(|known| is_slip(name, known.field));
+        let resembling = unused.iter().filter(resembles).cloned().collect();
+        Ok(Self { of, form, unused, resembling })
     }
 
     /// True where the file has this field.
@@ -264,17 +309,25 @@ impl Names {
         value.filter(|value| !value.is_null())
     }
 
+    /// The unused names that look like one of ours.
+    pub(super) fn resembling(&self) -> impl Iterator<Item = &str> {
+        self.resembling.iter().map(String::as_str)
+    }
+
     /// The field that an unused name is probably meant to be, if this row lacks it.
     pub(super) fn meant_by(&self, name: &str, row: &Map<String, Value>) -> Option<Field> {
-        let written = plain(name);
-        KNOWN.iter().map(|known| known.field).filter(|field| self.get(*field, row).is_none()).find(
-            |field| {
-                let right = field.name();
-                let mistakes = strsim::damerau_levenshtein(&written, right);
-                mistakes <= if right.len() > 4 { 2 } else { 1 } && written.len() > 2
-            },
-        )
+        let lacking = |field: &Field| self.get(*field, row).is_none();
+        KNOWN.iter().map(|known| known.field).filter(lacking).find(|field| is_slip(name, *field))
     }
+}
+
+/// Whether a name may be a slip of the pen for a field's.
+fn is_slip(name: &str, field: Field) -> bool {
+    let (written, right) = (plain(name), field.name());
+    // Long names are no slips, and comparing them takes long.
+    field < Field::Pictures
+        && (3..=2 * right.len() + 4).contains(&written.len())
+        && strsim::damerau_levenshtein(&written, right) <= if right.len() > 4 { 2 } else { 1 }
 }
 
 fn among<'a>(seen: &'a [String], names: &[&str]) -> Vec<&'a String> {

@@ -2,7 +2,7 @@
 //!
 //! [`DataSet::open`] reads our own files (`cases.jsonl`, or a CSV of the same columns) and DLEBench's
 //! folder, finds the outputs of editors, and collects every problem with its line. No picture is
-//! decoded before [`Case::load`]. [`case_file`] holds the records that are written; [`draw`] makes a
+//! decoded before [`Entry::load`]. [`case_file`] holds the records that are written; [`draw`] makes a
 //! small benchmark whose truth is known because we drew it.
 //!
 //! ```
@@ -13,20 +13,22 @@
 //!
 //! let set = DataSet::open(&out, &LoadOptions::default())?;
 //! assert!(set.problems.is_empty());
-//! for case in &set.cases {
-//!     for editor in case.edits.keys() {
-//!         let edit = case.load(editor)?;
-//!         println!("{} by {editor}: {}", case.id, edit.instruction);
+//! for entry in &set.cases {
+//!     for editor in entry.edits().keys() {
+//!         let edit = entry.load(editor)?;
+//!         println!("{} by {editor}: {}", edit.id, edit.instruction);
 //!     }
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod boxes;
+mod brought;
 pub mod case_file;
 mod cases;
 pub(crate) mod chart;
 mod check;
+mod dlebench;
 pub mod draw;
 mod edits;
 mod fields;
@@ -41,7 +43,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use deeplook_tools::PixelBox;
+use deeplook_tools::picture::size_of_file;
 
 pub use self::boxes::BoxForm;
 pub use self::edits::{EditorFiles, MatchBy};
@@ -49,7 +51,7 @@ pub use self::fields::{Field, Mapping};
 pub use self::problem::{DataSetError, Problem, Problems, Severity};
 pub(crate) use self::problem::{on_terminal, shown};
 pub use self::stats::{Bin, Histogram, Stats, TypeStats};
-use crate::case::{EditCase, InputPicture};
+use crate::case::{Case, EditCase, Facts, InputPicture};
 
 /// How to open a data set.
 #[derive(Debug, Clone, Default)]
@@ -73,38 +75,27 @@ pub struct DataSet {
     /// How many records the file has, also those that make no case.
     pub records: usize,
     /// What can be used, in the file's order; also cases whose pictures are not there.
-    pub cases: Vec<Case>,
+    pub cases: Vec<Entry>,
     /// What is wrong with single lines.
     pub problems: Problems,
     /// Who edited, and how many outputs were found, by name.
     pub editors: Vec<EditorFiles>,
-    /// The file's fields that nothing is made of.
+    /// The file's fields that are only kept as facts.
     pub unused_fields: Vec<String>,
 }
 
 /// A picture, what was to be done to it, and what editors made of it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
-pub struct Case {
-    /// The line of the file, from 1.
+pub struct Entry {
+    /// The line of the file, from 1; 0 where it stands in none.
     pub line: usize,
-    /// Unique within the data set.
-    pub id: String,
-    /// The picture before the edit.
-    pub source: PictureFile,
-    /// What the editors were told.
-    pub instruction: String,
-    /// The instruction's type.
-    pub kind: Option<String>,
-    /// A phrase for the object to edit.
-    pub target: Option<String>,
-    /// Where it is, in pixels of the source.
-    pub boxes: Vec<PixelBox>,
-    /// What a good edit looks like.
-    pub reference: Option<PictureFile>,
-    /// What each editor made of it.
-    pub edits: BTreeMap<String, PictureFile>,
+    /// The case, whose id is unique within the data set.
+    pub case: Case<PictureFile, Edits>,
 }
+
+/// What each editor made of a case, by the editor's name.
+pub type Edits = BTreeMap<String, PictureFile>;
 
 /// A picture that a data set names or an editor should have made. Nothing is decoded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -141,36 +132,45 @@ impl PictureFile {
 #[derive(Debug, thiserror::Error)]
 #[error("the {picture} picture cannot be used: {why}")]
 pub struct MissingPicture {
-    /// `source`, `edited` or `reference`.
-    pub picture: &'static str,
+    /// `source`, `edited`, or the name of another picture.
+    pub picture: String,
     /// What is wrong with it.
     pub why: String,
 }
 
-impl Case {
-    /// Its id and type, if it has one.
-    pub(crate) fn typed(&self) -> Option<(String, String)> {
-        Some((self.id.clone(), self.kind.clone()?))
+impl Entry {
+    /// Its id, and what is known of it.
+    pub(crate) fn known(&self) -> (String, Facts) {
+        (self.case.id.clone(), self.case.facts.clone())
+    }
+
+    /// What each editor made of it.
+    pub fn edits(&self) -> &Edits {
+        &self.case.edited
+    }
+
+    /// The part of the picture that its smallest target covers. Only the header of the source is read.
+    pub(crate) fn smallest_share(&self) -> Option<f64> {
+        let targets = self.case.targets().iter();
+        let smallest = targets.map(|area| area.area()).reduce(f64::min)?;
+        let size = size_of_file(self.case.source.path()?).ok()?;
+        Some(smallest / size.area() as f64)
     }
 
     /// Reads and decodes the pictures of one edit.
     pub fn load(&self, editor: &str) -> Result<EditCase, MissingPicture> {
         let unknown = PictureFile::Missing(format!("there is none by {}", shown(editor)));
-        let edited = self.edits.get(editor).unwrap_or(&unknown);
-        let source = load("source", &self.source)?;
-        let mut case = EditCase::new(source, load("edited", edited)?, &self.instruction);
-        case.reference = self.reference.as_ref().map(|file| load("reference", file)).transpose()?;
-        case.id.clone_from(&self.id);
-        case.editor = Some(editor.to_owned());
-        case.kind.clone_from(&self.kind);
-        case.target.clone_from(&self.target);
-        case.boxes.clone_from(&self.boxes);
-        Ok(case)
+        let edited = self.edits().get(editor).unwrap_or(&unknown);
+        let (source, edited) = (load("source", &self.case.source)?, load("edited", edited)?);
+        let others = self.case.others.iter();
+        let others = others.map(|(name, file)| Ok((name.clone(), load(name, file)?)));
+        let case = self.case.with_pictures(source, edited, others.collect::<Result<_, _>>()?);
+        Ok(EditCase { editor: Some(editor.to_owned()), ..case })
     }
 }
 
-fn load(picture: &'static str, file: &PictureFile) -> Result<InputPicture, MissingPicture> {
-    let fail = |why: String| MissingPicture { picture, why };
+fn load(picture: &str, file: &PictureFile) -> Result<InputPicture, MissingPicture> {
+    let fail = |why: String| MissingPicture { picture: picture.to_owned(), why };
     match file {
         PictureFile::Found(path) => {
             InputPicture::load(path).map_err(|error| fail(error.to_string()))
@@ -184,27 +184,48 @@ impl DataSet {
     pub fn open(path: &Path, options: &LoadOptions) -> Result<Self, DataSetError> {
         let file = locate(path)?;
         let mut problems = Problems::default();
-        let rows = rows::read(&file, &mut problems)?;
         let folder = file.parent().unwrap_or(Path::new("."));
         let root = root::Root::new(folder)
             .map_err(|source| DataSetError::Io { path: folder.to_owned(), source })?;
-        let seen: BTreeSet<&String> = rows.rows.iter().flat_map(|row| row.fields.keys()).collect();
-        let seen: Vec<String> = seen.into_iter().cloned().collect();
+        // A file that the user named may be a link; one that was found in a folder may not lead out.
+        if file != path
+            && let Err(root::PathProblem::Refused(why)) = root.check(&file)
+        {
+            let what = format!("holds {:?}: {why}", file.file_name().unwrap_or_default());
+            return Err(DataSetError::Folder { folder: path.to_owned(), what });
+        }
+        // Twice: what the fields mean is known when all of them are seen, and all rows at once would
+        // take many times the room of the file.
+        let (mut seen, mut readable) = (BTreeSet::new(), 0);
+        let records = rows::read(&file, &mut problems, &mut |rows| {
+            readable += rows.len();
+            for (name, _) in rows.into_iter().flat_map(|row| row.fields) {
+                if seen.len() <= rows::MOST_COLUMNS {
+                    seen.insert(name);
+                }
+            }
+        })?;
+        let seen: Vec<String> = seen.into_iter().collect();
+        if seen.len() > rows::MOST_COLUMNS {
+            let most = rows::MOST_COLUMNS;
+            let what = format!("its lines have more than {most} different fields; leave some out");
+            return Err(DataSetError::Fields { path: file, what });
+        }
         let mut set = Self {
             root: root.folder().to_owned(),
-            records: rows.records,
+            records,
             cases: Vec::new(),
             problems,
             editors: Vec::new(),
             unused_fields: Vec::new(),
             file,
         };
-        if rows.rows.is_empty() {
+        if readable == 0 {
             // Not a single line could be read: there are no fields to ask for.
             return Ok(set);
         }
         let names = fields::Names::find(&set.file, &seen, &options.mapping)?;
-        let reader = cases::Reader::new(&root, &names, &rows.rows, options.edits.is_some());
+        let reader = cases::Reader::new(&root, &names, options.edits.is_some());
         set.cases = reader.read(&set.file, &mut set.problems)?;
         set.unused_fields = names.unused;
         set.editors = match &options.edits {
@@ -218,7 +239,7 @@ impl DataSet {
 
     /// How many edits there are to judge, also those whose pictures are not there.
     pub fn edits(&self) -> usize {
-        self.cases.iter().map(|case| case.edits.len()).sum()
+        self.cases.iter().map(|entry| entry.edits().len()).sum()
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! What stands in a file is untrusted: a line may be endless, in another encoding, or no JSON.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read as _};
@@ -21,18 +21,32 @@ pub(super) struct Row {
     pub(super) fields: Map<String, Value>,
 }
 
-/// The rows of a file.
-#[derive(Debug, Default)]
-pub(super) struct Rows {
-    pub(super) rows: Vec<Row>,
+/// So many rows are in memory at a time: a row takes many times the room of its line.
+const PIECE: usize = 4096;
+
+/// Gathers rows, and hands them on in pieces.
+struct Rows<'a> {
+    piece: Vec<Row>,
     /// How many records there are, also those that cannot be read.
-    pub(super) records: usize,
+    records: usize,
+    take: &'a mut dyn FnMut(Vec<Row>),
+}
+
+impl Rows<'_> {
+    fn push(&mut self, row: Row) {
+        self.piece.push(row);
+        if self.piece.len() == PIECE {
+            (self.take)(std::mem::take(&mut self.piece));
+        }
+    }
 }
 
 /// A longer line is a mistake, such as a picture inside the JSON.
 const LONGEST_LINE: usize = 16 << 20;
 /// A table is read at once.
 const LARGEST_TABLE: u64 = 256 << 20;
+/// More columns, or other fields in all lines together, are a mistake, such as a table on its side.
+pub(super) const MOST_COLUMNS: usize = 2000;
 
 /// The kinds of files that are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +65,13 @@ pub(super) fn kind_of(path: &Path) -> Option<Kind> {
     }
 }
 
-/// Reads every row; a row that cannot be read is a problem of its line.
-pub(super) fn read(path: &Path, problems: &mut Problems) -> Result<Rows, DataSetError> {
+/// Reads every row and hands them to `take` piece by piece, in the file's order; a row that cannot be
+/// read is a problem of its line. Returns how many records there are.
+pub(super) fn read(
+    path: &Path,
+    problems: &mut Problems,
+    take: &mut dyn FnMut(Vec<Row>),
+) -> Result<usize, DataSetError> {
     let fail = |source| DataSetError::Io { path: path.to_owned(), source };
     let not_cases = |what: &str| DataSetError::NotCases { path: path.into(), what: what.into() };
     let kind = kind_of(path)
@@ -69,14 +88,16 @@ pub(super) fn read(path: &Path, problems: &mut Problems) -> Result<Rows, DataSet
     if start.starts_with(BOM) {
         file.consume(BOM.len());
     }
-    let rows = match kind {
-        Kind::JsonLines => read_json_lines(&mut file, problems).map_err(fail)?,
-        Kind::Csv => read_csv(&mut file, problems).map_err(|what| not_cases(&what))?,
-    };
+    let mut rows = Rows { piece: Vec::new(), records: 0, take };
+    match kind {
+        Kind::JsonLines => read_json_lines(&mut file, problems, &mut rows).map_err(fail)?,
+        Kind::Csv => read_csv(&mut file, problems, &mut rows).map_err(|what| not_cases(&what))?,
+    }
     if rows.records == 0 {
         return Err(DataSetError::Empty { path: path.to_owned() });
     }
-    Ok(rows)
+    (rows.take)(rows.piece);
+    Ok(rows.records)
 }
 
 const BOM: &[u8] = b"\xef\xbb\xbf";
@@ -100,8 +121,11 @@ fn foreign(start: &[u8]) -> Option<&'static str> {
     }
 }
 
-fn read_json_lines(file: &mut impl BufRead, problems: &mut Problems) -> io::Result<Rows> {
-    let mut all = Rows::default();
+fn read_json_lines(
+    file: &mut impl BufRead,
+    problems: &mut Problems,
+    all: &mut Rows<'_>,
+) -> io::Result<()> {
     let mut buffer = Vec::new();
     let mut line = 0;
     while let Some(whole) = next_line(file, &mut buffer)? {
@@ -116,12 +140,12 @@ fn read_json_lines(file: &mut impl BufRead, problems: &mut Problems) -> io::Resu
         };
         match parsed {
             Ok(None) => continue,
-            Ok(Some(fields)) => all.rows.push(Row { line, fields }),
+            Ok(Some(fields)) => all.push(Row { line, fields }),
             Err(what) => problems.error(line, None, what),
         }
         all.records += 1;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// Puts the next line into `buffer`, without its end: `None` after the last one, `Some(false)` where
@@ -245,7 +269,11 @@ fn utf8(bytes: &[u8]) -> Result<&str, String> {
 }
 
 /// Reads a table; every cell becomes a text. The error says why it is no table.
-fn read_csv(file: &mut impl BufRead, problems: &mut Problems) -> Result<Rows, String> {
+fn read_csv(
+    file: &mut impl BufRead,
+    problems: &mut Problems,
+    all: &mut Rows<'_>,
+) -> Result<(), String> {
     let mut bytes = Vec::new();
     file.take(LARGEST_TABLE + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
     if bytes.len() as u64 > LARGEST_TABLE {
@@ -257,15 +285,20 @@ fn read_csv(file: &mut impl BufRead, problems: &mut Problems) -> Result<Rows, St
         .flexible(true)
         .from_reader(bytes.as_slice());
     let header = reader.byte_headers().map_err(|error| error.to_string())?.clone();
-    let mut names = Vec::new();
+    if header.len() > MOST_COLUMNS {
+        let count = header.len();
+        return Err(format!(
+            "line 1: it has {count} columns, more than {MOST_COLUMNS}; leave some out"
+        ));
+    }
+    let (mut names, mut known) = (Vec::new(), HashSet::new());
     for name in &header {
         let name = utf8(name).map_err(|what| format!("line 1: {what}"))?.trim().to_owned();
-        if names.contains(&name) {
+        if !known.insert(name.clone()) {
             return Err(format!("line 1: two columns are named {}; rename one", shown(&name)));
         }
         names.push(name);
     }
-    let mut all = Rows::default();
     let mut record = csv::ByteRecord::new();
     while reader.read_byte_record(&mut record).map_err(|error| error.to_string())? {
         let line = record.position().map_or(0, |position| line_of(position, &bytes));
@@ -273,12 +306,12 @@ fn read_csv(file: &mut impl BufRead, problems: &mut Problems) -> Result<Rows, St
             continue;
         }
         match row_of(&names, &record) {
-            Ok(fields) => all.rows.push(Row { line, fields }),
+            Ok(fields) => all.push(Row { line, fields }),
             Err(what) => problems.error(line, None, what),
         }
         all.records += 1;
     }
-    Ok(all)
+    Ok(())
 }
 
 /// The line on which a record starts. The reader names the one after the record before, which may be
@@ -333,13 +366,21 @@ mod tests {
 
     use super::*;
 
-    fn rows(name: &str, bytes: &[u8]) -> (Result<Rows, DataSetError>, Vec<String>) {
+    #[derive(Debug)]
+    struct All {
+        rows: Vec<Row>,
+        records: usize,
+    }
+
+    fn rows(name: &str, bytes: &[u8]) -> (Result<All, DataSetError>, Vec<String>) {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         let mut problems = Problems::default();
-        let rows = read(&path, &mut problems);
-        (rows, problems.kept().iter().map(ToString::to_string).collect())
+        let mut rows = Vec::new();
+        let records = read(&path, &mut problems, &mut |mut piece| rows.append(&mut piece));
+        let all = records.map(|records| All { rows, records });
+        (all, problems.kept().iter().map(ToString::to_string).collect())
     }
 
     #[test]
@@ -368,6 +409,21 @@ mod tests {
         assert!(problems[0].starts_with("line 512: it is not JSON: expected value at column 8"));
         assert!(problems[1].contains("line 513") && problems[1].contains("0xE9"), "{problems:?}");
         assert!(problems[2].contains("not a JSON object"), "{problems:?}");
+    }
+
+    #[test]
+    fn a_table_has_a_bounded_number_of_columns() {
+        let wide = |count: usize| {
+            let names: Vec<String> = (0..count).map(|n| format!("column{n}")).collect();
+            format!("{}\n{}\n", names.join(","), vec!["x"; count].join(","))
+        };
+        let (read, _) = rows("a.csv", wide(MOST_COLUMNS).as_bytes());
+        assert_eq!(read.unwrap().rows.len(), 1);
+        let started = std::time::Instant::now();
+        let (read, _) = rows("a.csv", wide(100_000).as_bytes());
+        let error = read.unwrap_err().to_string();
+        assert!(error.contains("100000 columns") && error.contains("2000"), "{error}");
+        assert!(started.elapsed().as_secs() < 30, "it took {:?}", started.elapsed());
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! What a data set consists of: types, targets, how small they are, and who edited.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use deeplook_tools::Size;
@@ -9,6 +10,7 @@ use serde::Serialize;
 
 use super::chart::{Bar, Chart};
 use super::{DataSet, EditorFiles};
+use crate::case::Facts;
 
 /// A data set in numbers.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -152,20 +154,22 @@ impl Stats {
         let sizes: Vec<Option<Size>> = set
             .cases
             .par_iter()
-            .map(|case| case.source.path().and_then(|path| size_of_file(path).ok()))
+            .map(|entry| entry.case.source.path().and_then(|path| size_of_file(path).ok()))
             .collect();
         let mut by_type: BTreeMap<Option<String>, (usize, usize, Vec<f64>)> = BTreeMap::new();
         let mut targets = BTreeMap::new();
         let (mut areas, mut sides, mut pictures) = (Vec::new(), Vec::new(), Vec::new());
-        for (case, size) in set.cases.iter().zip(&sizes) {
-            *targets.entry(case.boxes.len()).or_default() += 1;
-            let (cases, boxes, own_areas) = by_type.entry(case.kind.clone()).or_default();
+        for (entry, size) in set.cases.iter().zip(&sizes) {
+            let (case, targets_of) = (&entry.case, entry.case.targets());
+            let kind = case.facts.text(Facts::TYPE).map(Cow::into_owned);
+            *targets.entry(targets_of.len()).or_default() += 1;
+            let (cases, boxes, own_areas) = by_type.entry(kind).or_default();
             *cases += 1;
-            *boxes += case.boxes.len();
-            sides.extend(case.boxes.iter().map(|area| area.width().min(area.height()).max(0.0)));
+            *boxes += targets_of.len();
+            sides.extend(targets_of.iter().map(|area| area.width().min(area.height()).max(0.0)));
             if let Some(size) = size {
                 let percent = |area: f64| 100.0 * area / size.area() as f64;
-                let own = case.boxes.iter().map(|area| percent(area.area()));
+                let own = targets_of.iter().map(|area| percent(area.area()));
                 own_areas.extend(own.clone());
                 areas.extend(own);
                 pictures.push(f64::from(size.long_side()));

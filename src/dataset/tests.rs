@@ -1,6 +1,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use deeplook_tools::PixelBox;
 use image::{Rgb, RgbImage};
 use tempfile::TempDir;
 
@@ -88,15 +89,16 @@ fn a_case_needs_a_source_and_an_instruction_and_nothing_else() {
         let set = folder.open(name);
         assert_told(&set, &[]);
         let [first, second] = &set.cases[..] else { panic!("{:?}", set.cases) };
-        assert_eq!((first.id.as_str(), first.line), ("7", 1));
-        assert_eq!(first.edits.keys().collect::<Vec<_>>(), ["edited"]);
-        assert_eq!(second.kind.as_deref(), Some("Change Count"));
-        assert_eq!(second.target.as_deref(), Some("cup, mug"));
-        assert_eq!(second.boxes, [PixelBox::new(1.0, 2.0, 30.0, 40.0)]);
+        assert_eq!((first.case.id.as_str(), first.line), ("7", 1));
+        assert_eq!(first.edits().keys().collect::<Vec<_>>(), ["edited"]);
+        assert_eq!(second.case.facts.text("type").as_deref(), Some("Change Count"));
+        assert_eq!(second.case.facts.text("target").as_deref(), Some("cup, mug"));
+        assert_eq!(second.case.targets(), [PixelBox::new(1.0, 2.0, 30.0, 40.0)]);
         assert_eq!(set.unused_fields, ["note"]);
+        assert_eq!(second.case.facts.text("note").as_deref(), Some("1"));
         let loaded = second.load("x").unwrap();
         assert_eq!((loaded.id.as_str(), loaded.editor.as_deref()), ("full", Some("x")));
-        assert!(loaded.reference.is_some());
+        assert!(loaded.reference().is_some());
         assert!(second.load("z").unwrap_err().to_string().contains("there is none by \"z\""));
     }
 }
@@ -140,9 +142,9 @@ fn every_problem_is_collected_with_its_line() {
     );
     assert_eq!((set.problems.errors(), set.problems.warnings()), (10, 1));
     assert_eq!(set.records, 10);
-    let kept: Vec<&str> = set.cases.iter().map(|case| case.id.as_str()).collect();
+    let kept: Vec<&str> = set.cases.iter().map(|entry| entry.case.id.as_str()).collect();
     assert_eq!(kept, ["a", "c", "e", "f"], "what has a name is kept, to be counted as missing");
-    assert!(matches!(set.cases[1].source, PictureFile::Unreadable(_)));
+    assert!(matches!(set.cases[1].case.source, PictureFile::Unreadable(_)));
     assert!(set.cases[1].load("x").is_err());
 }
 
@@ -160,9 +162,9 @@ fn a_table_is_the_same_as_lines() {
     ]);
     let set = folder.open("");
     assert_told(&set, &[]);
-    assert_eq!(set.cases[0].instruction, "do, please");
-    assert_eq!((set.cases[0].boxes.len(), set.cases[1].boxes.len()), (2, 1));
-    assert_eq!((set.cases[0].line, set.cases[0].kind.as_deref()), (2, None));
+    assert_eq!(set.cases[0].case.instruction, "do, please");
+    assert_eq!((set.cases[0].case.targets().len(), set.cases[1].case.targets().len()), (2, 1));
+    assert_eq!((set.cases[0].line, set.cases[0].case.facts.text("type").as_deref()), (2, None));
     assert_eq!(set.editors[0].found, 2);
 }
 
@@ -186,17 +188,17 @@ fn dlebench_is_read_as_it_is() {
     }
     let set = folder.open("");
     assert_told(&set, &[]);
-    let ids: Vec<&str> = set.cases.iter().map(|case| case.id.as_str()).collect();
+    let ids: Vec<&str> = set.cases.iter().map(|entry| entry.case.id.as_str()).collect();
     assert_eq!(ids, ["one-1", "two", "one-2"]);
-    assert_eq!(set.cases[0].boxes, [PixelBox::new(30.0, 20.0, 60.0, 40.0)]);
-    let reference = set.cases[1].reference.as_ref().unwrap().path().unwrap();
+    assert_eq!(set.cases[0].case.targets(), [PixelBox::new(30.0, 20.0, 60.0, 40.0)]);
+    let reference = set.cases[1].case.reference().unwrap().path().unwrap();
     assert!(reference.ends_with("Reference_Images/two.png"), "{}", reference.display());
 
     let clear = text
         .replace("[30, 20, 60, 40]", "[30, 20, 10, 10]")
         .replace("[[40, 30, 50, 45]]", "[[3, 3, 9, 9]]");
     fs::write(folder.path("data.jsonl"), clear).unwrap();
-    assert_eq!(folder.open("").cases[0].boxes, [PixelBox::new(30.0, 20.0, 40.0, 30.0)]);
+    assert_eq!(folder.open("").cases[0].case.targets(), [PixelBox::new(30.0, 20.0, 40.0, 30.0)]);
 
     let unclear = text
         .replace("[30, 20, 60, 40]", "[3, 3, 9, 9]")
@@ -206,7 +208,7 @@ fn dlebench_is_read_as_it_is() {
     assert!(error.contains("\"bbox\"") && error.contains("--map boxes=bbox:xyxy"), "{error}");
     let mapping = Mapping::parse(&["boxes=bbox:xywh"]).unwrap();
     let set = folder.open_with("", LoadOptions { mapping, ..LoadOptions::default() }).unwrap();
-    assert_eq!(set.cases[0].boxes, [PixelBox::new(3.0, 3.0, 12.0, 12.0)]);
+    assert_eq!(set.cases[0].case.targets(), [PixelBox::new(3.0, 3.0, 12.0, 12.0)]);
 }
 
 #[test]
@@ -226,7 +228,7 @@ fn states(set: &DataSet, editor: &str) -> Vec<String> {
     let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
     set.cases
         .iter()
-        .map(|case| match &case.edits[editor] {
+        .map(|entry| match &entry.edits()[editor] {
             PictureFile::Found(path) => name(path),
             PictureFile::Missing(_) => "missing".to_owned(),
             PictureFile::Unreadable(_) => "unreadable".to_owned(),
@@ -310,6 +312,28 @@ fn the_folder_replaces_what_the_file_names() {
     let text = r#"{"id": "a", "source": "a.png", "instruction": "do", "edits": {"x": "gone.png"}}"#;
     let folder = Folder::new(&[("cases.jsonl", text), ("a.png", ""), ("out/a.png", "")]);
     let set = folder.with_edits("out", None).unwrap();
-    assert_eq!(set.cases[0].edits.keys().collect::<Vec<_>>(), ["out"]);
+    assert_eq!(set.cases[0].edits().keys().collect::<Vec<_>>(), ["out"]);
     assert_told(&set, &[]);
+}
+
+#[test]
+fn many_cases_may_share_one_picture() {
+    let line = r#"{"source": "a.png", "instruction": "do", "edited": "a.png"}"#;
+    let folder =
+        Folder::new(&[("cases.jsonl", &format!("{line}\n").repeat(20_000)), ("a.png", "")]);
+    let started = std::time::Instant::now();
+    let set = folder.open("");
+    assert_eq!((set.cases.len(), set.cases[19_999].case.id.as_str()), (20_000, "a-20000"));
+    // Counting from 1 for each of them took minutes.
+    assert!(started.elapsed().as_secs() < 300, "it took {:?}", started.elapsed());
+}
+
+#[test]
+fn a_file_has_a_bounded_number_of_fields() {
+    let fields: Vec<String> = (0..5000).map(|n| format!("\"f{n}\": 1")).collect();
+    let line =
+        format!("{{\"source\": \"a.png\", \"instruction\": \"do\", {}}}\n", fields.join(", "));
+    let folder = Folder::new(&[("cases.jsonl", &line), ("a.png", "")]);
+    let error = folder.open_with("", LoadOptions::default()).unwrap_err();
+    assert!(error.contains("more than 2000 different fields"), "{error}");
 }

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::AnswerForm;
+use crate::answer::{AnswerForm, Answered};
 use crate::dialect;
 use crate::message::{
     Dialect, Message, Observation, Part, Reply, Request, ToolCall, ToolChoice, Usage,
@@ -41,7 +41,7 @@ impl Default for Limits {
 /// What is to be answered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
-    /// Who the model is and by which rules it judges.
+    /// Who the model is and by which rules it judges; empty to leave it unsaid.
     pub system: String,
     /// The task: text and pictures.
     pub task: Vec<Part>,
@@ -94,7 +94,7 @@ pub enum Step {
 /// How a deliberation ended.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Ending {
-    /// The label, or why there is none.
+    /// The answer, or why there is none.
     pub answer: Answer,
     /// The last thought.
     pub reasoning: Option<String>,
@@ -105,17 +105,17 @@ pub struct Ending {
 }
 
 /// The end in one word.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub enum Answer {
-    /// One of the labels.
-    Label(String),
+    /// In the form asked for.
+    Given(Answered),
     /// The model would not or could not answer.
     Abstained(String),
     /// Something else prevented an answer.
     Failed(String),
 }
 
-/// A model, some tools, and a question that is to be answered with a label.
+/// A model, some tools, and a question that is to be answered in a certain form.
 #[derive(Debug, Clone)]
 pub struct Deliberation {
     messages: Vec<Arc<Message>>,
@@ -158,17 +158,20 @@ impl Deliberation {
             Some(reminder) if !only_turn => reminder,
             _ => &script.last_turn,
         };
-        task.push(Part::Text(closing.clone()));
+        if !closing.is_empty() {
+            task.push(Part::Text(closing.clone()));
+        }
         let pictures = task.iter().filter_map(|part| match part {
             Part::Picture(sent) => Some(sent.name.clone()),
             Part::Text(_) => None,
         });
+        let pictures = pictures.collect();
+        let system = (!system.is_empty()).then_some(Message::System(system));
+        let task = Message::User { parts: task, data };
+        let messages = system.into_iter().chain([task]).map(Arc::new).collect();
         Self {
-            pictures: pictures.collect(),
-            messages: vec![
-                Arc::new(Message::System(system)),
-                Arc::new(Message::User { parts: task, data }),
-            ],
+            pictures,
+            messages,
             tools: tools.into(),
             dialect,
             form,
@@ -258,8 +261,8 @@ impl Deliberation {
             let beyond = calls.split_off(room.min(calls.len()));
             let text = format!("the limit of {} tool calls is reached", self.limits.tool_calls);
             State::Acting { calls, refused: refused(beyond, &text) }
-        } else if let Some(label) = reading.answer {
-            ending(Answer::Label(label))
+        } else if let Some(answer) = reading.answer {
+            ending(Answer::Given(answer))
         } else if !reading.calls.is_empty() && !self.told_no_more_tools {
             self.told_no_more_tools = true;
             self.extra_turns += 1;

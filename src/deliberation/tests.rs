@@ -26,6 +26,10 @@ fn start(limits: Limits, with_tools: bool) -> Deliberation {
     Deliberation::new(question, specs, Dialect::Tags, script(), limits)
 }
 
+fn label(name: &str) -> Answer {
+    Answer::Given(Answered::Label(name.to_owned()))
+}
+
 fn says(content: &str) -> Reply {
     reply(json!({ "role": "assistant", "content": content }), None)
 }
@@ -81,7 +85,7 @@ fn closing(request: &Request) -> String {
 #[test]
 fn it_looks_and_then_answers() {
     let (asked, ending, looked) = play(start(Limits::default(), true), &[says(LOOK), says(GOOD)]);
-    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
+    assert_eq!(ending.answer, label("Good Edit"));
     assert_eq!((asked.len(), looked), (2, 1));
     assert_eq!(closing(&asked[1]), "reminder, 7 left");
     assert_eq!(asked[1].messages[..2], asked[0].messages[..], "the beginning never changes");
@@ -90,7 +94,7 @@ fn it_looks_and_then_answers() {
 #[test]
 fn without_tools_there_is_one_turn_and_a_call_is_refused_once() {
     let (asked, ending, looked) = play(start(Limits::default(), false), &[says(LOOK), says(GOOD)]);
-    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
+    assert_eq!(ending.answer, label("Good Edit"));
     assert_eq!((asked.len(), looked), (2, 0));
     let (asked, ending, _) = play(start(Limits::default(), false), &[says(LOOK)]);
     assert!(matches!(ending.answer, Answer::Abstained(_)), "{ending:?}");
@@ -124,7 +128,7 @@ fn an_answer_beside_a_call_waits_for_the_look() {
     let both = format!("{LOOK}{GOOD}");
     let bad = "<Start Final Answer>Bad Edit</Start Final Answer>";
     let (_, ending, looked) = play(start(Limits::default(), true), &[says(&both), says(bad)]);
-    assert_eq!((ending.answer, looked), (Answer::Label("Bad Edit".into()), 1));
+    assert_eq!((ending.answer, looked), (label("Bad Edit"), 1));
 }
 
 #[test]
@@ -133,7 +137,7 @@ fn calls_beyond_the_limit_are_answered_but_not_made() {
     let three = format!("{LOOK}{LOOK}{LOOK}");
     let (asked, ending, looked) = play(start(limits, true), &[says(&three), says(GOOD)]);
     assert_eq!((looked, asked.len()), (2, 2));
-    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
+    assert_eq!(ending.answer, label("Good Edit"));
     let Message::Observations { observations, .. } = asked[1].messages.last().unwrap().as_ref()
     else {
         panic!("observations expected")
@@ -206,7 +210,7 @@ fn absurd_counts_of_a_server_do_no_harm() {
     let usage =
         Usage { prompt_tokens: Some(u64::MAX), cached_tokens: None, completion_tokens: Some(9) };
     let (_, ending, _) = play(start(Limits::default(), true), &[Reply { usage, ..says(GOOD) }]);
-    assert_eq!(ending.answer, Answer::Label("Good Edit".into()));
+    assert_eq!(ending.answer, label("Good Edit"));
 }
 
 #[test]

@@ -8,6 +8,7 @@
 mod calls;
 mod elements;
 mod evidence;
+mod keys;
 mod labels;
 #[cfg(test)]
 mod properties;
@@ -20,8 +21,9 @@ use deeplook_tools::scene::cut;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::answer::AnswerForm;
+use crate::answer::{AnswerForm, Answered, KeyForm};
 use crate::message::ToolCall;
+use keys::Keyed;
 use labels::{Found, Labels};
 pub use tags::neutralise;
 use tags::{Kind, Section};
@@ -40,12 +42,22 @@ pub struct Reading {
     pub thought_source: ThoughtSource,
     /// The tools it wants to use: the native calls, then those in tags.
     pub calls: Vec<ToolCall>,
-    /// The label in its canonical spelling, if there is exactly one.
-    pub answer: Option<String>,
+    /// The answer in its canonical spelling, if there is exactly one.
+    pub answer: Option<Answered>,
     /// The names of what it says that its answer rests on, whether they exist or not.
     pub evidence: Vec<String>,
     /// What could not be read, in words for the model; empty if all is well.
     pub problems: Vec<String>,
+}
+
+impl Reading {
+    /// The label, where the answer is one.
+    pub fn label(&self) -> Option<&str> {
+        match &self.answer {
+            Some(Answered::Label(label)) => Some(label),
+            _ => None,
+        }
+    }
 }
 
 /// Where a thought comes from.
@@ -71,6 +83,9 @@ pub fn read(message: &Value, form: &AnswerForm) -> Reading {
 
     let mut calls = calls::native(message, &mut problems);
     calls.extend(tagged_calls(&sections, &calls, &mut problems));
+    if let AnswerForm::Keys(keys) = form {
+        return read_keys(message, sections, keys, calls, problems);
+    }
     let tagged = tagged_answer(&sections, &labels, &mut problems);
     let mut untagged = None;
     if calls.is_empty() && problems.is_empty() && matches!(tagged, Tagged::Absent) {
@@ -96,9 +111,57 @@ pub fn read(message: &Value, form: &AnswerForm) -> Reading {
         thought,
         thought_source,
         calls,
-        answer: answer.map(str::to_owned),
-        problems: problems.iter().take(MOST_PROBLEMS).map(|p| cut(p, LONGEST_PROBLEM)).collect(),
+        answer: answer.map(|label| Answered::Label(label.to_owned())),
+        problems: told(&problems),
     }
+}
+
+/// The same where the answer has keys. The server's calls and those in tags are read already; an
+/// object with keys of the answer is never taken for a call.
+fn read_keys(
+    message: &Value,
+    mut sections: Vec<Section>,
+    keys: &[KeyForm],
+    mut calls: Vec<ToolCall>,
+    mut problems: Vec<String>,
+) -> Reading {
+    let (keyed, reasons) = keys::answer(&mut sections, keys);
+    if keyed == Keyed::Absent && calls.is_empty() && problems.is_empty() {
+        calls = untagged_calls(&mut sections);
+    }
+    let answer = match keyed {
+        Keyed::Given(values) => Some(Answered::Values(values)),
+        Keyed::Unclear(why) => {
+            problems.extend(why);
+            None
+        }
+        Keyed::Absent => {
+            if calls.is_empty() && problems.is_empty() {
+                problems.extend(misplaced(&sections));
+                problems.push(keys::expected(keys));
+            }
+            None
+        }
+    };
+    let no_labels = AnswerForm::Label(Vec::new());
+    let labels = Labels::new(&no_labels);
+    let (mut thought, mut thought_source) = thought(message, &sections, &labels, false);
+    if let Some(reasons) = reasons.filter(|_| thought_source != ThoughtSource::Text) {
+        (thought, thought_source) = (Some(reasons), ThoughtSource::Text);
+    }
+    Reading {
+        evidence: evidence(&sections, thought.as_deref()),
+        thought,
+        thought_source,
+        calls,
+        answer,
+        problems: told(&problems),
+    }
+}
+
+/// Problems as they are told: few and short.
+fn told(problems: &[String]) -> Vec<String> {
+    problems.iter().take(MOST_PROBLEMS).map(|p| cut(p, LONGEST_PROBLEM)).collect()
 }
 
 /// The types of the parts of a message that are text, and that are the model's reasoning.
@@ -196,7 +259,9 @@ fn tagged_answer<'a>(
     let problem = match (&all[..], doubtful, unknown) {
         ([_, _, ..], _, _) => two_labels(&all),
         (_, Some(label), _) => {
-            format!("the label {label} is negated or in doubt: write only the label")
+            format!(
+                "the label {label} does not stand alone, so that it may be negated or in doubt: write only the label"
+            )
         }
         (_, _, Some(text)) => not_a_label(text, labels),
         ([label], None, None) => return Tagged::Label(label),

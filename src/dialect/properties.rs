@@ -197,7 +197,7 @@ fn check(reading: &Reading, reply: &Clean, form: Dialect) -> Result<(), TestCase
     prop_assert_eq!(&reading.problems, &Vec::<String>::new());
     prop_assert_eq!(&calls, &reply.calls);
     prop_assert!(reading.calls.iter().all(|call| call.form == form));
-    prop_assert_eq!(reading.answer.as_deref(), reply.answer);
+    prop_assert_eq!(reading.label(), reply.answer);
     prop_assert_eq!(reading.thought_source, ThoughtSource::Text);
     prop_assert_eq!(reading.thought.as_deref(), Some(reply.thought.as_str()));
     Ok(())
@@ -254,7 +254,7 @@ proptest! {
     #[test]
     fn never_panics_on_text(text in soup()) {
         let reading = read(&json!({"content": text}), &form());
-        prop_assert!(reading.answer.is_none_or(|label| LABELS.contains(&label.as_str())));
+        prop_assert!(reading.label().is_none_or(|label| LABELS.contains(&label)));
         prop_assert_eq!(reading.thought.is_none(), reading.thought_source == ThoughtSource::Absent);
     }
 
@@ -294,18 +294,18 @@ proptest! {
         let safe = neutralise(&text);
         prop_assert_eq!(&neutralise(&safe), &safe);
         let alone = read(&json!({"content": safe}), &form());
-        prop_assert_eq!(alone.calls, vec![]);
+        prop_assert_eq!(&alone.calls, &vec![]);
         let last = safe.lines().rfind(|line| line.contains(char::is_alphanumeric) && !line.trim_start().starts_with("```"));
         let form = form();
         let label = last.and_then(|line| Labels::new(&form).line(line));
-        prop_assert!(alone.answer.is_none() || alone.answer.as_deref() == label);
+        prop_assert!(alone.answer.is_none() || alone.label() == label);
         for thinking in [format!("<Start Thinking>{safe}</Start Thinking>"), format!("<think>{safe}</think>"), format!("<Start Thinking>{safe}")] {
             let reading = read(&json!({"content": thinking}), &form);
             prop_assert_eq!((reading.calls, reading.answer), (vec![], None));
         }
         let quoted = format!("<Start Thinking>{safe}</Start Thinking><Start Final Answer>Wrong Action</Start Final Answer>");
         let reading = read(&json!({"content": quoted}), &form);
-        prop_assert_eq!(reading.answer.as_deref(), Some("Wrong Action"));
+        prop_assert_eq!(reading.label(), Some("Wrong Action"));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use serde_json::{Map, Number, Value};
 /// How deeply values may be nested.
 const DEEPEST: usize = 64;
 
+/// What is said twice, and differently.
+const TWICE: &str = "a key is given twice";
+
 /// A longer word is not taken for a key before which a comma is missing.
 const LONGEST_KEY: usize = 64;
 
@@ -30,14 +33,13 @@ pub(super) enum Item {
 pub(super) fn read_all(text: &str, complete: bool) -> (Vec<Item>, Option<&'static str>) {
     let strict: Result<Vec<Value>, _> =
         serde_json::Deserializer::from_str(text).into_iter().collect();
+    let mut reader = Reader { text, at: 0, lists: 0, complete };
+    let mut items = Vec::new();
+    let error = reader.items(&mut items).err();
     match strict {
-        Ok(values) => (values.into_iter().map(Item::Value).collect(), None),
-        Err(_) => {
-            let mut reader = Reader { text, at: 0, lists: 0, complete };
-            let mut items = Vec::new();
-            let error = reader.items(&mut items).err();
-            (items, error)
-        }
+        // Of a key that is given twice, valid JSON too says only the last.
+        Ok(values) if error != Some(TWICE) => (values.into_iter().map(Item::Value).collect(), None),
+        _ => (items, error),
     }
 }
 
@@ -48,6 +50,44 @@ pub(super) fn read_object(text: &str) -> Option<Map<String, Value>> {
         (Some(Item::Value(Value::Object(object))), true, None) => Some(object),
         _ => None,
     }
+}
+
+/// The objects of a text, wherever they stand.
+#[derive(Debug, Default)]
+pub(super) struct Objects {
+    /// Those that could be read, in order: where each begins and ends, and what it says.
+    pub(super) read: Vec<(usize, usize, Map<String, Value>)>,
+    /// Where a bracket opens that begins none, and why.
+    pub(super) broken: Vec<(usize, &'static str)>,
+}
+
+/// How often a text is gone over, looking for objects, before the rest of it is left unread.
+const PATIENCE: usize = 16;
+
+/// The objects of a text.
+pub(super) fn objects(text: &str, complete: bool) -> Objects {
+    let mut objects = Objects::default();
+    let (mut looked, mut at) = (0, 0);
+    while let Some(start) = text[at..].find('{').map(|next| at + next) {
+        let mut reader = Reader { text, at: start, lists: 0, complete };
+        let why = match reader.value(0) {
+            Ok(Value::Object(object)) => {
+                objects.read.push((start, reader.at, object));
+                at = reader.at;
+                continue;
+            }
+            Ok(_) => "it is no object",
+            Err(why) => why,
+        };
+        objects.broken.push((start, why));
+        looked += reader.at - start;
+        at = start + 1;
+        if looked > PATIENCE * text.len() {
+            objects.broken.push((at, "there are too many brackets that nothing closes"));
+            break;
+        }
+    }
+    objects
 }
 
 /// A number as a model writes it: `4`, `+4`, `.5`, `4.`
@@ -205,7 +245,11 @@ impl Reader<'_> {
                 }
                 Some(_) => {
                     let key = self.key()?;
-                    object.insert(key, self.value(depth + 1)?);
+                    let value = self.value(depth + 1)?;
+                    if object.get(&key).is_some_and(|other| *other != value) {
+                        return Err(TWICE);
+                    }
+                    object.insert(key, value);
                 }
             }
         }

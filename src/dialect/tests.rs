@@ -1,5 +1,6 @@
 //! A table of sloppy replies and what must be read in them.
 
+mod keys;
 mod other_forms;
 
 use serde_json::{Value, json};
@@ -73,12 +74,7 @@ impl Case {
         assert_eq!(reading.thought.as_deref(), self.thought, "thought of {reply}");
         assert_eq!(calls, self.calls, "calls of {reply}\n{:?}", reading.problems);
         assert!(reading.calls.iter().all(|call| call.form == Dialect::Tags && call.id.is_empty()));
-        assert_eq!(
-            reading.answer.as_deref(),
-            self.answer,
-            "answer of {reply}\n{:?}",
-            reading.problems
-        );
+        assert_eq!(reading.label(), self.answer, "answer of {reply}\n{:?}", reading.problems);
         assert_eq!(reading.evidence, self.evidence, "evidence of {reply}");
         match self.problem {
             None => assert_eq!(reading.problems, [""; 0], "problems of {reply}"),
@@ -142,8 +138,8 @@ fn answers_in_tags() {
         case("I answer in `<Start Final Answer>` tags.\n<Start Final Answer>Wrong Action</Start Final Answer>").thinks("I answer in `").answers(WRONG),
         vc("<Start Final Answer>Multiple Anomaly</Start Final Answer>").answers(MULTIPLE),
         vc("<Start Final Answer>single anomalies</Start Final Answer>").answers(SINGLE),
-        vc("<Start Final Answer>There is a Single Anomaly (the cup)</Start Final Answer>").thinks("There is a Single Anomaly (the cup)").answers(SINGLE),
-        vc("<Start Final Answer>No change elsewhere: Perfect Consistency</Start Final Answer>").thinks("No change elsewhere: Perfect Consistency").answers(PERFECT),
+        vc("<Start Final Answer>There is a Single Anomaly.</Start Final Answer>").thinks("There is a Single Anomaly.").answers(SINGLE),
+        vc("<Start Final Answer>No change elsewhere, therefore Perfect Consistency</Start Final Answer>").thinks("No change elsewhere, therefore Perfect Consistency").answers(PERFECT),
     ];
     cases.iter().for_each(Case::check);
 }
@@ -400,14 +396,15 @@ fn both_dialects_in_one_reply() {
 
     let answer = json!({"content": "<Start Final Answer>Wrong Action</Start Final Answer>", "tool_calls": [{"id": "7", "function": {"name": "a"}}]});
     let reading = read(&answer, &form());
-    assert_eq!((reading.answer.as_deref(), reading.calls.len()), (Some(WRONG), 1));
+    assert_eq!((reading.label(), reading.calls.len()), (Some(WRONG), 1));
 }
 
 #[test]
 fn thoughts_and_parts() {
     let thought = |message: Value| {
         let reading = read(&message, &form());
-        (reading.thought, reading.thought_source, reading.answer)
+        let label = reading.label().map(str::to_owned);
+        (reading.thought, reading.thought_source, label)
     };
     let some = |text: &str| Some(text.to_owned());
     let tag = "<Start Final Answer>Wrong Action</Start Final Answer>";
@@ -435,7 +432,8 @@ fn thoughts_and_parts() {
 #[test]
 fn other_forms() {
     let answer = |labels: &[&str], text: &str| {
-        read(&json!({"content": text}), &AnswerForm::new(labels.iter().copied())).answer
+        let form = AnswerForm::new(labels.iter().copied());
+        read(&json!({"content": text}), &form).label().map(str::to_owned)
     };
     let yes_no = ["Yes", "No"];
     assert_eq!(answer(&yes_no, "<answer>The answer is **yes**.</answer>").as_deref(), Some("Yes"));

@@ -1,13 +1,17 @@
 //! What an experiment says: how each cell did, and whether it differs from the baseline by more than
 //! luck.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use serde::Serialize;
 
-use crate::prompt::Pack;
-use crate::stats::{self, Bootstrap, Coverage, Estimate, Finding, Interval, Paired, Sum};
-use crate::trace::{OutcomeName, ResultLine};
+use crate::agreement::Ranking;
+use crate::case::Facts;
+use crate::comparison::{Clusters, Tested};
+use crate::prompt::Rubric;
+use crate::stats::{self, Coverage, Estimate, Finding, Interval, Paired};
+use crate::trace::{OutcomeName, ResultLine, Rubrics};
 
 /// How often an experiment without any difference may call one, over all its comparisons together.
 pub const FALSE_ALARMS: f64 = Paired::LEVEL;
@@ -15,7 +19,7 @@ pub const FALSE_ALARMS: f64 = Paired::LEVEL;
 /// An edit under a criterion: case, editor, criterion.
 pub type Unit = (String, String, String);
 
-/// What is right, by edit and criterion.
+/// What is right, by edit and criterion: a label, or a number where answers have no labels.
 pub type Truth = BTreeMap<Unit, String>;
 
 /// The results of one cell.
@@ -25,6 +29,15 @@ pub struct CellLines {
     pub name: String,
     /// Its judgements.
     pub lines: Vec<ResultLine>,
+    /// By what they were made.
+    pub rubrics: Rubrics,
+}
+
+impl CellLines {
+    /// What its lines were judged by; cells have one pack each.
+    fn rubric(&self) -> &Arc<Rubric> {
+        self.rubrics.of(self.lines.iter().find_map(|line| line.prompts.as_deref()))
+    }
 }
 
 /// How a cell did under one criterion.
@@ -40,7 +53,7 @@ pub struct CellScore {
     pub agreement: Estimate,
     /// On how many edits that rests.
     pub edits: usize,
-    /// How many labels a verdict is off on average.
+    /// How many labels a verdict is off on average; how many points, where answers have no labels.
     pub off_by: Option<f64>,
     /// US dollars a judgement; absent where one is not known.
     pub cost: Option<f64>,
@@ -67,13 +80,17 @@ pub struct Comparison {
     pub p: Option<f64>,
     /// The same, corrected for the number of comparisons (Holm).
     pub corrected_p: Option<f64>,
-    /// What follows.
+    /// By how much nearer its verdicts come to what is right, in labels or points.
+    pub nearer: Tested,
+    /// By how much its scores are higher, whatever is right.
+    pub shift: Tested,
+    /// What follows: it is more often right, or nearer, by more than luck.
     pub finding: Finding,
     /// Types on which it is worse, by more than resampling explains; not corrected.
     pub worse_on: Vec<TypeDifference>,
     /// Types on which it is better, likewise.
     pub better_on: Vec<TypeDifference>,
-    /// Edits whose label is another one.
+    /// Edits whose verdict is another one.
     pub flips: Vec<Flip>,
 }
 
@@ -116,31 +133,46 @@ pub struct Analysis {
     pub comparisons: Vec<Comparison>,
 }
 
-/// Compares the cells; `baseline` is the number of one of them. Labels and their ranks are those of
-/// `pack`.
-pub fn analyse(cells: &[CellLines], baseline: usize, truth: &Truth, pack: &Pack) -> Analysis {
+/// Compares the cells; `baseline` is the number of one of them. Every cell is read by its own pack;
+/// what a criterion's labels are worth is the baseline's word.
+pub fn analyse(cells: &[CellLines], baseline: usize, truth: &Truth) -> Analysis {
+    let rankings = rankings(cells, baseline);
     let by_cell: Vec<BTreeMap<Unit, Verdicts<'_>>> =
         cells.iter().map(|cell| verdicts(&cell.lines)).collect();
-    let mut criteria: Vec<&str> = Vec::new();
-    for criterion in pack.criteria() {
-        let judged = |line: &ResultLine| line.criterion == criterion.id;
-        if cells.iter().any(|cell| cell.lines.iter().any(judged)) {
-            criteria.push(&criterion.id);
-        }
-    }
     let mut scores = Vec::new();
     let mut comparisons = Vec::new();
-    for criterion in criteria {
+    for ranking in &rankings {
         for (number, cell) in cells.iter().enumerate() {
-            scores.push(score(cell, criterion, &by_cell[number], truth, pack));
+            scores.push(score(cell, ranking, &by_cell[number], truth));
             if let Some(before) = by_cell.get(baseline).filter(|_| number != baseline) {
-                comparisons.push(compare(cell, criterion, before, &by_cell[number], truth));
+                comparisons.push(compare(cell, ranking, before, &by_cell[number], truth));
             }
         }
     }
     correct(&mut comparisons);
     let baseline = cells.get(baseline).map_or(String::new(), |cell| cell.name.clone());
     Analysis { baseline, scores, comparisons }
+}
+
+/// The criteria that were judged: those of the baseline's pack first, in its order, then the others.
+pub(crate) fn rankings(cells: &[CellLines], baseline: usize) -> Vec<Ranking> {
+    let judged: BTreeSet<&str> =
+        cells.iter().flat_map(|cell| &cell.lines).map(|line| line.criterion.as_str()).collect();
+    let first = cells.get(baseline).into_iter();
+    let packs = first.chain(cells).map(CellLines::rubric);
+    let mut rankings: Vec<Ranking> = Vec::new();
+    for ranking in packs.flat_map(|rubric| Ranking::of_rubric(rubric)) {
+        let known = Ranking::find(&rankings, &ranking.criterion).is_some();
+        if !known && judged.contains(ranking.criterion.as_str()) {
+            rankings.push(ranking);
+        }
+    }
+    for criterion in judged {
+        if Ranking::find(&rankings, criterion).is_none() {
+            rankings.push(Ranking::of_numbers(criterion));
+        }
+    }
+    rankings
 }
 
 /// The verdicts on one edit, one for each repetition that has one.
@@ -150,23 +182,53 @@ struct Verdicts<'a> {
 }
 
 impl<'a> Verdicts<'a> {
-    /// The part that says `label`.
-    fn agreement(&self, label: &str) -> f64 {
-        let right = self.labels().filter(|given| *given == label).count();
-        right as f64 / self.lines.len() as f64
+    /// What is compared: ranks of labels, or scores.
+    fn values(&self, ranking: &Ranking) -> impl Iterator<Item = f64> {
+        self.lines.iter().filter_map(move |line| value(line, ranking))
     }
 
-    fn labels(&self) -> impl Iterator<Item = &'a str> {
-        self.lines.iter().filter_map(|line| line.label.as_deref())
+    /// The part that says what is worth `right`.
+    fn agreement(&self, ranking: &Ranking, right: f64) -> Option<f64> {
+        let hits: Vec<f64> = self
+            .values(ranking)
+            .map(|given| if (given - right).abs() < SAME { 1.0 } else { 0.0 })
+            .collect();
+        stats::mean(&hits).ok()
     }
 
-    /// The first verdict with the most frequent label; of equally frequent ones, the first.
+    /// How far they are from `right` on the mean.
+    fn distance(&self, ranking: &Ranking, right: f64) -> Option<f64> {
+        let off: Vec<f64> = self.values(ranking).map(|given| (given - right).abs()).collect();
+        stats::mean(&off).ok()
+    }
+
+    fn score(&self) -> Option<f64> {
+        let scores: Vec<f64> = self.lines.iter().filter_map(|line| line.score).collect();
+        stats::mean(&scores).ok()
+    }
+
+    /// The first verdict with the most frequent answer; of equally frequent ones, the first.
     fn usual(&self) -> Option<&'a ResultLine> {
         let count = |line: &ResultLine| {
-            self.labels().filter(|label| Some(*label) == line.label.as_deref()).count()
+            self.lines.iter().filter(|other| answer(other) == answer(line)).count()
         };
         self.lines.iter().rev().max_by_key(|line| count(line)).copied()
     }
+}
+
+/// Scores nearer to each other than this are the same.
+const SAME: f64 = 1e-9;
+
+fn value(line: &ResultLine, ranking: &Ranking) -> Option<f64> {
+    match &line.label {
+        Some(label) if !ranking.labels.is_empty() => ranking.rank(label),
+        _ => line.score,
+    }
+}
+
+/// A verdict in words: its label, or what it is worth.
+fn answer(line: &ResultLine) -> Option<String> {
+    line.label.clone().or_else(|| Some(format!("{:.2}", line.score?)))
 }
 
 fn unit(line: &ResultLine) -> Unit {
@@ -175,8 +237,7 @@ fn unit(line: &ResultLine) -> Unit {
 
 fn verdicts(lines: &[ResultLine]) -> BTreeMap<Unit, Verdicts<'_>> {
     let mut all: BTreeMap<Unit, Verdicts<'_>> = BTreeMap::new();
-    let given = lines.iter().filter(|line| line.label.is_some());
-    for line in given.filter(|line| line.outcome() == Some(OutcomeName::Verdict)) {
+    for line in lines.iter().filter(|line| line.outcome() == Some(OutcomeName::Verdict)) {
         all.entry(unit(line)).or_default().lines.push(line);
     }
     all
@@ -184,31 +245,27 @@ fn verdicts(lines: &[ResultLine]) -> BTreeMap<Unit, Verdicts<'_>> {
 
 fn score(
     cell: &CellLines,
-    criterion: &str,
+    ranking: &Ranking,
     judged: &BTreeMap<Unit, Verdicts<'_>>,
     truth: &Truth,
-    pack: &Pack,
 ) -> CellScore {
+    let criterion = &ranking.criterion;
     let lines: Vec<&ResultLine> =
-        cell.lines.iter().filter(|line| line.criterion == criterion).collect();
+        cell.lines.iter().filter(|line| line.criterion == *criterion).collect();
     let answered = lines.iter().filter(|line| line.outcome() == Some(OutcomeName::Verdict)).count();
-    let rank = |label: &str| {
-        let label = pack.criterion(criterion).ok()?.label(label)?;
-        Some(f64::from(label.rank))
-    };
     let mut right = Clusters::default();
     let mut off = Vec::new();
-    for (unit, verdicts) in judged.iter().filter(|(unit, _)| unit.2 == criterion) {
-        let Some(label) = truth.get(unit) else { continue };
-        right.add(&unit.0, verdicts.agreement(label));
-        for given in verdicts.labels() {
-            off.extend(rank(given).zip(rank(label)).map(|(a, b)| (a - b).abs()));
+    for (unit, verdicts) in judged.iter().filter(|(unit, _)| unit.2 == *criterion) {
+        let Some(known) = truth.get(unit).and_then(|label| ranking.rank(label)) else { continue };
+        if let Some(agreement) = verdicts.agreement(ranking, known) {
+            right.add(&unit.0, agreement);
         }
+        off.extend(verdicts.values(ranking).map(|given| (given - known).abs()));
     }
     let mean = |values: Option<Vec<f64>>| values.and_then(|values| stats::mean(&values).ok());
     CellScore {
         cell: cell.name.clone(),
-        criterion: criterion.to_owned(),
+        criterion: criterion.clone(),
         coverage: Coverage { answered, all: lines.len() },
         agreement: right.estimate(),
         edits: right.edits(),
@@ -226,22 +283,32 @@ fn tokens(line: &ResultLine) -> Option<f64> {
 
 fn compare(
     cell: &CellLines,
-    criterion: &str,
+    ranking: &Ranking,
     before: &BTreeMap<Unit, Verdicts<'_>>,
     after: &BTreeMap<Unit, Verdicts<'_>>,
     truth: &Truth,
 ) -> Comparison {
-    let mut all = Clusters::default();
+    let by = cell.rubric().report.group.clone().unwrap_or_else(|| Facts::TYPE.to_owned());
+    let [mut right, mut nearer, mut shift] = [(); 3].map(|()| Clusters::default());
     let mut by_type: BTreeMap<String, Clusters> = BTreeMap::new();
     let mut flips = Vec::new();
-    let both = before.iter().filter(|(unit, _)| unit.2 == criterion);
+    let both = before.iter().filter(|(unit, _)| unit.2 == ranking.criterion);
     for (unit, old) in both {
         let Some(new) = after.get(unit) else { continue };
-        if let Some(label) = truth.get(unit) {
-            let gain = new.agreement(label) - old.agreement(label);
-            all.add(&unit.0, gain);
-            let kind = new.lines.first().and_then(|line| line.kind.clone()).unwrap_or_default();
-            by_type.entry(kind).or_default().add(&unit.0, gain);
+        let gain = |of: &dyn Fn(&Verdicts<'_>) -> Option<f64>| Some(of(new)? - of(old)?);
+        if let Some(known) = truth.get(unit).and_then(|label| ranking.rank(label)) {
+            if let Some(gain) = gain(&|verdicts| verdicts.agreement(ranking, known)) {
+                right.add(&unit.0, gain);
+                let kind = new.lines.first().and_then(|line| line.fact(&by));
+                let kind = kind.unwrap_or_default().into_owned();
+                by_type.entry(kind).or_default().add(&unit.0, gain);
+            }
+            if let Some(away) = gain(&|verdicts| verdicts.distance(ranking, known)) {
+                nearer.add(&unit.0, -away);
+            }
+        }
+        if let Some(gain) = gain(&|verdicts| verdicts.score()) {
+            shift.add(&unit.0, gain);
         }
         flips.extend(flip(unit, old, new, truth));
     }
@@ -254,14 +321,17 @@ fn compare(
         });
         differences.collect()
     };
+    let tested = right.tested();
     Comparison {
         cell: cell.name.clone(),
-        criterion: criterion.to_owned(),
-        difference: all.estimate(),
-        edits: all.edits(),
-        cases_needed: stats::cases_needed(&all.sums()),
-        p: Paired::new(&all.sums(), &Bootstrap::default()).p.ok(),
+        criterion: ranking.criterion.clone(),
+        difference: tested.difference,
+        edits: right.edits(),
+        cases_needed: stats::cases_needed(&right.sums()),
+        p: tested.p,
         corrected_p: None,
+        nearer: nearer.tested(),
+        shift: shift.tested(),
         finding: Finding::NoEvidence,
         worse_on: of_types(false),
         better_on: of_types(true),
@@ -271,7 +341,7 @@ fn compare(
 
 fn flip(unit: &Unit, old: &Verdicts<'_>, new: &Verdicts<'_>, truth: &Truth) -> Option<Flip> {
     let (old, new) = (old.usual()?, new.usual()?);
-    let (before, after) = (old.label.clone()?, new.label.clone()?);
+    let (before, after) = (answer(old)?, answer(new)?);
     (before != after).then(|| Flip {
         case: unit.0.clone(),
         editor: unit.1.clone(),
@@ -283,49 +353,37 @@ fn flip(unit: &Unit, old: &Verdicts<'_>, new: &Verdicts<'_>, truth: &Truth) -> O
     })
 }
 
-/// Many comparisons find something by luck alone: p values are corrected for their number.
+/// Many comparisons find something by luck alone: p values are corrected for their number. Being
+/// right more often and being nearer are asked together; whether scores moved at all is another question.
 fn correct(comparisons: &mut [Comparison]) {
-    let known: Vec<usize> =
-        (0..comparisons.len()).filter(|&at| comparisons[at].p.is_some()).collect();
-    let plain: Vec<f64> = known.iter().filter_map(|&at| comparisons[at].p).collect();
-    for (at, corrected) in known.into_iter().zip(stats::holm(&plain)) {
-        let comparison = &mut comparisons[at];
-        comparison.corrected_p = Some(corrected);
-        let gain = comparison.difference.value.unwrap_or(0.0);
-        comparison.finding = match corrected <= FALSE_ALARMS {
-            true if gain > 0.0 => Finding::Better,
-            true if gain < 0.0 => Finding::Worse,
+    let family = |of: &dyn Fn(&Comparison) -> Vec<Option<f64>>| -> Vec<Vec<Option<f64>>> {
+        let all: Vec<Vec<Option<f64>>> = comparisons.iter().map(of).collect();
+        let plain: Vec<f64> = all.iter().flatten().flatten().copied().collect();
+        let mut corrected = stats::holm(&plain).into_iter();
+        let next = |p: Option<f64>| p.and_then(|_| corrected.next());
+        let mut next = next;
+        all.into_iter().map(|ps| ps.into_iter().map(&mut next).collect()).collect()
+    };
+    let right = family(&|one| vec![one.p, one.nearer.p]);
+    let shifts = family(&|one| vec![one.shift.p]);
+    for ((comparison, right), shift) in comparisons.iter_mut().zip(right).zip(shifts) {
+        comparison.corrected_p = right[0];
+        comparison.nearer.correct(right[1]);
+        comparison.shift.correct(shift[0]);
+        let more_often = Tested::finding_of(comparison.difference, right[0]);
+        comparison.finding = match (more_often, comparison.nearer.finding) {
+            (found, Finding::NoEvidence) | (Finding::NoEvidence, found) => found,
+            (one, other) if one == other => one,
+            // More often right, and yet farther off: neither better nor worse.
             _ => Finding::NoEvidence,
         };
-    }
-}
-
-/// Values of edits, together by case: the edits of one case are not independent.
-#[derive(Debug, Default)]
-struct Clusters(BTreeMap<String, Sum>);
-
-impl Clusters {
-    fn add(&mut self, case: &str, value: f64) {
-        self.0.entry(case.to_owned()).or_default().add(value);
-    }
-
-    fn sums(&self) -> Vec<Sum> {
-        self.0.values().copied().collect()
-    }
-
-    fn edits(&self) -> usize {
-        self.0.values().map(|sum| sum.count as usize).sum()
-    }
-
-    fn estimate(&self) -> Estimate {
-        let paired = Paired::new(&self.sums(), &Bootstrap::default());
-        Estimate::new(paired.mean, paired.interval)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::prompt::Pack;
     use crate::random::Random;
 
     const LABELS: [&str; 4] =
@@ -343,7 +401,8 @@ mod tests {
             });
             serde_json::from_value(text).unwrap()
         };
-        CellLines { name: name.to_owned(), lines: (0..cases).map(line).collect() }
+        let rubrics = Rubrics::only(Arc::clone(Pack::embedded("dlebench/v1").unwrap().rubric()));
+        CellLines { name: name.to_owned(), lines: (0..cases).map(line).collect(), rubrics }
     }
 
     fn truth(cases: usize) -> Truth {
@@ -355,7 +414,7 @@ mod tests {
     }
 
     fn analysed(cells: &[CellLines], cases: usize) -> Analysis {
-        analyse(cells, 0, &truth(cases), &Pack::embedded("dlebench/v1").unwrap())
+        analyse(cells, 0, &truth(cases))
     }
 
     #[test]
@@ -370,6 +429,31 @@ mod tests {
         // The other way round it is worse.
         let cells = [cells[1].clone(), cells[0].clone()];
         assert_eq!(analysed(&cells, 300).comparisons[0].finding, Finding::Worse);
+    }
+
+    #[test]
+    fn labels_that_fall_are_told_also_where_nothing_is_right_any_less() {
+        // Both are wrong every time; the new one is far off.
+        let scored = |name: &str, label: &str, score: f64| {
+            let mut cell = simulated(name, 20, 1.0, 1);
+            for line in &mut cell.lines {
+                line.label = Some(label.to_owned());
+                line.score = Some(score);
+            }
+            cell
+        };
+        let cells = [scored("old", LABELS[2], 200.0 / 3.0), scored("new", LABELS[0], 0.0)];
+        let right: Truth = truth(20).into_keys().map(|unit| (unit, LABELS[3].to_owned())).collect();
+        let comparison = &analyse(&cells, 0, &right).comparisons[0];
+        assert_eq!(comparison.difference.value, Ok(0.0));
+        assert_eq!(comparison.finding, Finding::Worse);
+        assert_eq!(comparison.nearer.difference.value, Ok(-2.0));
+        // Without anybody who knows, the fall is still seen, and nobody says that it is worse.
+        let comparison = &analyse(&cells, 0, &Truth::new()).comparisons[0];
+        assert_eq!(
+            (comparison.finding, comparison.shift.finding),
+            (Finding::NoEvidence, Finding::Worse)
+        );
     }
 
     #[test]
@@ -413,7 +497,8 @@ mod tests {
             |list: &[TypeDifference]| list.iter().map(|t| t.kind.clone()).collect::<Vec<_>>();
         assert_eq!(names(&comparison.worse_on), ["Change OCR"]);
         assert_eq!(names(&comparison.better_on), ["Change Color"]);
-        assert_eq!(comparison.finding, Finding::NoEvidence);
+        let more_often = Tested::finding_of(comparison.difference, comparison.corrected_p);
+        assert_eq!(more_often, Finding::NoEvidence);
         assert_eq!(comparison.flips.len(), 200);
     }
 
@@ -429,7 +514,7 @@ mod tests {
         assert_eq!(score.coverage, Coverage { answered: 15, all: 20 });
         assert_eq!((score.agreement.value, score.edits), (Ok(1.0), 15));
         assert_eq!(found.comparisons[0].edits, 15);
-        let nothing = analyse(&cells, 0, &Truth::new(), &Pack::embedded("dlebench/v1").unwrap());
+        let nothing = analyse(&cells, 0, &Truth::new());
         assert!(nothing.scores[0].agreement.value.is_err());
         assert_eq!(nothing.comparisons[0].finding, Finding::NoEvidence);
     }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use super::analysis::{Analysis, CellScore, Comparison, Flip};
 use crate::report::{encoded, trace_link};
+use crate::stats::Finding;
 
 #[derive(Serialize)]
 struct Page<'a> {
@@ -124,10 +125,29 @@ fn shown_comparison<'a>(
         finding: of.finding.to_string(),
         difference: of.difference.to_string(),
         p: of.corrected_p.map_or("–".to_owned(), |p| format!("{p:.3}")),
-        types: [types(&of.worse_on, "worse"), types(&of.better_on, "better")].concat(),
+        types: [shifted(of), types(&of.worse_on, "worse"), types(&of.better_on, "better")].concat(),
         flips: of.flips.iter().map(flip).collect(),
         of,
     }
+}
+
+/// What is known of nearness and of scores that moved, in words.
+fn shifted(of: &Comparison) -> Vec<String> {
+    let p = |p: Option<f64>| p.map_or("–".to_owned(), |p| format!("{p:.3}"));
+    let mut lines = Vec::new();
+    if of.nearer.difference.value.is_ok() {
+        let nearer = &of.nearer;
+        lines.push(format!("nearer by {} (p {})", nearer.difference, p(nearer.corrected_p)));
+    }
+    let shift = &of.shift;
+    if shift.finding != Finding::NoEvidence {
+        lines.push(format!(
+            "scores moved by {} points, whatever is right (p {})",
+            shift.difference,
+            p(shift.corrected_p)
+        ));
+    }
+    lines
 }
 
 /// Cost against agreement, one dot for each cell and criterion; `None` where nothing has both or
@@ -176,9 +196,10 @@ fn plot(scores: &[CellScore]) -> Option<String> {
         HEIGHT - 6.0
     );
     let mut taken = Vec::new();
+    let first = scores.first().map_or("", |score| score.criterion.as_str());
     for (cost, agreement, score) in dots {
         let (x, y) = (x(cost), height(agreement));
-        let class = if score.criterion == "if" { "first" } else { "second" };
+        let class = if score.criterion == first { "first" } else { "second" };
         if let Some((low, high)) = score.agreement.interval.map(|i| (height(i.low), height(i.high)))
         {
             let _ =

@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::case::Facts;
+use crate::dataset::Mapping;
 use crate::files;
 use crate::message::Dialect;
+use crate::model::parameters::refuse_secrets_in;
 use crate::prompt::Mode;
 
 /// More cells than this are a slip of the pen.
@@ -29,6 +32,9 @@ pub struct Plan {
     /// The editors' pictures, where the data set does not name them.
     #[serde(default)]
     pub edits: Option<PathBuf>,
+    /// What the data set's fields mean, as for `--map`.
+    #[serde(default)]
+    pub map: Mapping,
     /// What people, or the drawing, say of the edits.
     #[serde(default)]
     pub labels: Option<PathBuf>,
@@ -73,17 +79,39 @@ pub struct Sample {
 }
 
 /// What a sample can be balanced by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
 pub enum Trait {
-    /// The type of the instruction.
-    Type,
     /// What people say of the edit.
     Label,
-    /// How large the target is.
+    /// Which part of the picture the target covers.
     Area,
     /// Who edited.
     Editor,
+    /// A fact of the case by its name, such as its `type`.
+    Fact(String),
+}
+
+impl From<String> for Trait {
+    fn from(name: String) -> Self {
+        match name.as_str() {
+            "label" => Self::Label,
+            "area" => Self::Area,
+            "editor" => Self::Editor,
+            _ => Self::Fact(name),
+        }
+    }
+}
+
+impl From<Trait> for String {
+    fn from(which: Trait) -> Self {
+        match which {
+            Trait::Label => "label".to_owned(),
+            Trait::Area => "area".to_owned(),
+            Trait::Editor => "editor".to_owned(),
+            Trait::Fact(name) => name,
+        }
+    }
 }
 
 /// One name of each axis.
@@ -212,7 +240,7 @@ fn default_tools() -> Vec<ToolsEntry> {
 }
 
 fn all_traits() -> Vec<Trait> {
-    vec![Trait::Type, Trait::Label, Trait::Area]
+    vec![Trait::Fact(Facts::TYPE.to_owned()), Trait::Label, Trait::Area]
 }
 
 /// One combination.
@@ -239,7 +267,13 @@ impl Plan {
     pub fn load(path: &Path, from_traces: Option<&Path>) -> Result<Self, PlanError> {
         let wrong = |reason: String| PlanError { path: path.display().to_string(), reason };
         let text = files::read_small_text(path).map_err(wrong)?;
-        let mut plan: Self = toml::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let in_words = |error: toml::de::Error| wrong(error.to_string());
+        let table: toml::Table = toml::from_str(&text).map_err(in_words)?;
+        let models = table.get("models").and_then(toml::Value::as_array);
+        for model in models.into_iter().flatten().filter_map(toml::Value::as_table) {
+            refuse_secrets_in(model).map_err(|error| wrong(format!("models: {error}")))?;
+        }
+        let mut plan: Self = toml::from_str(&text).map_err(in_words)?;
         let folder = path.parent().unwrap_or(Path::new(""));
         plan.cases = plan.cases.map(|cases| folder.join(cases));
         plan.from_traces = match from_traces {
@@ -477,6 +511,14 @@ mod tests {
             ("name = \"x\"\ncases = \"c\"\nrepeat = 2", "unknown field"),
             ("name = \"x\"\ncases = \"c\"\nbaseline = { prompts = \"y\" }", "baseline.prompts"),
             ("name = \"x\"\ncases = \"c\"\n[sample]\nedits = 0", "sample.edits"),
+            (
+                "name = \"x\"\ncases = \"c\"\n[[models]]\nname = \"m\"\nparams = { token = \"t\" }",
+                "params.token",
+            ),
+            (
+                "name = \"x\"\ncases = \"c\"\n[[models]]\nname = \"m\"\napi_key = \"t\"",
+                "environment",
+            ),
         ] {
             let error = load(text).unwrap_err();
             assert!(error.contains(word), "{text}: {error}");

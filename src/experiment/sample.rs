@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::plan::{Sample, Trait};
+use crate::case::Facts;
 use crate::hash::Hash;
 
 /// An edit that can be chosen.
@@ -12,8 +13,8 @@ pub struct Choice {
     pub case: String,
     /// Who edited.
     pub editor: String,
-    /// The type of the instruction.
-    pub kind: Option<String>,
+    /// What is known of the case.
+    pub facts: Facts,
     /// What people say of it.
     pub label: Option<String>,
     /// The part of the picture that the target covers.
@@ -27,10 +28,10 @@ pub fn choose(choices: &[Choice], sample: &Sample) -> Vec<(String, String)> {
     let mut strata: BTreeMap<Vec<String>, Vec<(Hash, &Choice)>> = BTreeMap::new();
     for choice in choices {
         let of = |which: &Trait| match which {
-            Trait::Type => choice.kind.clone().unwrap_or_default(),
             Trait::Label => choice.label.clone().unwrap_or_default(),
             Trait::Area => area_of(choice.area),
             Trait::Editor => choice.editor.clone(),
+            Trait::Fact(name) => choice.facts.text(name).unwrap_or_default().into_owned(),
         };
         let stratum = sample.balance.iter().map(of).collect();
         strata.entry(stratum).or_default().push((draw(sample.seed, choice), choice));
@@ -78,7 +79,9 @@ mod tests {
             .map(|n| Choice {
                 case: format!("case {n}"),
                 editor: "e".to_owned(),
-                kind: Some(if n < 90 { "common" } else { "rare" }.to_owned()),
+                facts: [("type".to_owned(), if n < 90 { "common" } else { "rare" }.into())]
+                    .into_iter()
+                    .collect(),
                 label: None,
                 area: Some(f64::from(n) / 1000.0),
             })
@@ -91,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_rare_kind_is_as_frequent_as_a_common_one() {
-        let chosen = choose(&choices(), &sample(20, 1, &[Trait::Type]));
+        let chosen = choose(&choices(), &sample(20, 1, &[Trait::Fact("type".to_owned())]));
         let rare =
             chosen.iter().filter(|(case, _)| case.len() == 7 && case > &"case 89".to_owned());
         assert_eq!((chosen.len(), rare.count()), (20, 10));
@@ -101,7 +104,7 @@ mod tests {
     fn the_seed_decides_and_nothing_else() {
         let (all, mut backwards) = (choices(), choices());
         backwards.reverse();
-        let traits = [Trait::Type, Trait::Area];
+        let traits = [Trait::Fact("type".to_owned()), Trait::Area];
         let chosen = choose(&all, &sample(15, 1, &traits));
         assert_eq!(choose(&backwards, &sample(15, 1, &traits)), chosen);
         assert_ne!(choose(&all, &sample(15, 2, &traits)), chosen);

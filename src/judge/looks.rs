@@ -32,7 +32,7 @@ pub(super) struct Look {
 
 #[derive(Debug)]
 pub(super) struct MadePicture {
-    pub(super) png: Vec<u8>,
+    pub(super) png: Arc<[u8]>,
     pub(super) hash: Hash,
     pub(super) sent: Arc<SentPicture>,
 }
@@ -146,7 +146,7 @@ impl Look {
         let pictures = output.pictures.iter().map(|view| {
             let png = view.picture.to_png();
             let sent = Arc::new(preparation.prepare(&view.name, "", &view.picture));
-            MadePicture { hash: Hash::of(&png), png, sent }
+            MadePicture { hash: Hash::of(&png), png: png.into(), sent }
         });
         Self { pictures: pictures.collect(), output }
     }
@@ -164,7 +164,8 @@ pub(super) struct Sight(Hash, usize);
 
 impl Sight {
     pub(super) fn of(scene: &Scene) -> Self {
-        let mut sight = Self(Hash::of(scene.boxes().to_string().as_bytes()), 0);
+        let beginning = json!([scene.boxes(), scene.room()]);
+        let mut sight = Self(Hash::of(beginning.to_string().as_bytes()), 0);
         sight.update(scene);
         sight
     }

@@ -7,9 +7,9 @@ pub(crate) mod session;
 mod shared;
 
 use std::io;
-use std::path::PathBuf;
 use std::sync::Arc;
 
+use deeplook_tools::scene::Room;
 use deeplook_tools::{Scene, ToolSpec, Toolbox};
 use serde_json::json;
 use tracing::Instrument as _;
@@ -19,16 +19,16 @@ pub(crate) use self::recalled::ONLY_RECORDED;
 pub use self::recalled::{Recalled, RecalledLook, RecalledPart};
 use self::session::Session;
 pub use self::shared::{Allowance, Shared, Spent};
-use crate::case::EditCase;
+use crate::answer::{AnswerForm, KeyForm};
+use crate::case::{EditCase, Fact, Facts};
 use crate::deliberation::{Deliberation, Limits, Question, Script, Step};
 use crate::dialect;
-use crate::hash::Hash;
 use crate::message::{Dialect, Part, Request, SentPicture};
 use crate::model::{ChatModel, Rules};
 use crate::prompt::{self, Criterion, Mode, ModeView, Pack, PromptError, TaskText, Turn};
 use crate::protocol::{self, Brief, BriefPicture, ProtocolError, Targets};
 use crate::sending::Preparation;
-use crate::trace::{Event, Judgement, Manifest, ModelRecord, ResultLine, RunFolder};
+use crate::trace::{Event, Judgement, Kept, Manifest, ModelRecord, ResultLine, Sink};
 use crate::verdict::Outcome;
 
 /// Everything about a judge but its model.
@@ -74,10 +74,10 @@ pub struct Judge<M> {
 pub struct Judged {
     /// What came out.
     pub judgement: Judgement,
-    /// The folder of the trace.
-    pub trace: PathBuf,
-    /// Stands for the whole trace: keep it elsewhere, and nobody can change the trace unnoticed.
-    pub digest: Hash,
+    /// All that happened.
+    pub events: Vec<Event>,
+    /// Where the trace is, unless the sink keeps none.
+    pub kept: Option<Kept>,
     /// Its line of a run's results.
     pub line: ResultLine,
 }
@@ -133,7 +133,8 @@ impl<M> Judge<M> {
         Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0, recalled: None })
     }
 
-    /// Judges `case` by one criterion and records it in `run`. `watch` is called with every event
+    /// Judges `case` by one criterion and records it in `sink`, e.g. a
+    /// [`RunFolder`](crate::RunFolder), or [`Memory`](crate::trace::Memory) for a judge without a disk. `watch` is called with every event
     /// right after it was recorded; it must not block.
     ///
     /// Tools run on the runtime's blocking threads and use rayon's pool: do not block a thread of
@@ -145,13 +146,13 @@ impl<M> Judge<M> {
         &self,
         case: &EditCase,
         criterion: &str,
-        run: &RunFolder,
+        sink: &dyn Sink,
         watch: &(dyn Fn(&Event) + Send + Sync),
     ) -> Result<Judged, JudgeError>
     where
         M: ChatModel,
     {
-        self.prepare(case, criterion)?.judge(run, watch).await
+        self.prepare(case, criterion)?.judge(sink, watch).await
     }
 
     /// What a judgement is made with, whatever the case.
@@ -164,18 +165,18 @@ impl<M> Judge<M> {
             .ok_or_else(|| JudgeError::NoSuchMode { criterion: criterion.id.clone(), mode })?;
         let toolbox = if shown.tools { Arc::clone(&self.toolbox) } else { Arc::default() };
         let specs = toolbox.specs(self.record.boxes);
-        let system = self.pack.system(criterion, self.record.dialect, &specs)?;
         let script = self.script(criterion)?;
-        Ok(Plan { criterion, shown, toolbox, specs, system, script })
+        Ok(Plan { criterion, shown, toolbox, specs, script })
     }
 
     fn open(&self, plan: &Plan<'_>, brief: &Brief, case: &EditCase) -> Result<Opened, JudgeError> {
+        let JudgeSettings { preparation, max_images, .. } = self.settings;
         let mut scene = Scene::from_views(brief.pictures.iter().map(|p| p.view.clone()))
-            .with_boxes(self.record.boxes);
+            .with_boxes(self.record.boxes)
+            .with_room(Room { side: preparation.max_side, pictures: max_images });
         let mut pictures = Vec::new();
         for picture in &brief.pictures {
             let BriefPicture { view, caption, whole } = picture;
-            let preparation = self.settings.preparation;
             let sent = match whole {
                 Some(input) => input.sent(&view.name, preparation),
                 None => Arc::new(preparation.prepare(&view.name, caption, &view.picture)),
@@ -183,32 +184,59 @@ impl<M> Judge<M> {
             scene.set_shown_size(&view.name, sent.size);
             pictures.push(sent);
         }
-        let deliberation = self.deliberation(plan, &case.instruction, &brief.notes, &pictures)?;
-        Ok((deliberation, scene, pictures))
+        let question = brief.question.as_ref();
+        let told = Told {
+            instruction: &case.instruction,
+            facts: &case.facts,
+            notes: &brief.notes,
+            question: question.map(|question| question.text.as_str()),
+        };
+        let deliberation = self.deliberation(plan, &told, &pictures)?;
+        let expected = question.and_then(|question| question.expected.clone());
+        Ok(Opened { deliberation, scene, pictures, expected })
     }
 
     /// The deliberation of a part whose pictures are sent like this.
     pub(crate) fn deliberation(
         &self,
         plan: &Plan<'_>,
-        instruction: &str,
-        notes: &[String],
+        told: &Told<'_>,
         pictures: &[Arc<SentPicture>],
     ) -> Result<Deliberation, PromptError> {
-        let harmless = dialect::neutralise(instruction);
-        let words = TaskText { instruction: &harmless, notes };
-        let mut task = vec![Part::Text(self.pack.task(plan.criterion, &words)?)];
+        let criterion = plan.criterion;
+        let harmless = |(name, fact): (&String, &Fact)| {
+            (name.clone(), Fact::Text(dialect::neutralise(&fact.text())))
+        };
+        let facts: Facts = told.facts.iter().map(harmless).collect();
+        let question = told.question.map(dialect::neutralise);
+        let words = TaskText {
+            instruction: &dialect::neutralise(told.instruction),
+            notes: told.notes,
+            question: question.as_deref(),
+            facts: &facts,
+        };
+        let system = self.pack.system(criterion, &facts, self.record.dialect, &plan.specs)?;
+        let mut task = vec![Part::Text(self.pack.task(criterion, &words)?)];
         task.extend(pictures.iter().map(|sent| Part::Picture(Arc::clone(sent))));
-        // Nothing that the model is not told too.
-        let data = json!({
-            "criterion": plan.criterion.id,
+        // Nothing that the model is not told too: never an expected answer.
+        let mut data = json!({
+            "criterion": criterion.id,
             "mode": self.settings.mode,
-            "instruction": instruction,
-            "labels": plan.criterion.labels().iter().map(|label| &label.name).collect::<Vec<_>>(),
+            "labels": criterion.labels().iter().map(|label| &label.name).collect::<Vec<_>>(),
             "pictures": pictures.iter().map(|sent| &sent.name).collect::<Vec<_>>(),
         });
-        let form = plan.criterion.form();
-        let question = Question { system: plan.system.clone(), task, data, form };
+        if criterion.instruction {
+            data["instruction"] = json!(told.instruction);
+        }
+        if let Some(question) = told.question {
+            data["question"] = json!(question);
+        }
+        if let AnswerForm::Keys(keys) = criterion.form() {
+            let key = |key: &KeyForm| json!({ "name": key.name, "values": key.values });
+            data["keys"] = keys.iter().map(key).collect();
+        }
+        let form = criterion.form();
+        let question = Question { system, task, data, form };
         let (specs, script) = (plan.specs.clone(), plan.script.clone());
         let dialect = self.record.dialect;
         Ok(Deliberation::new(question, specs, dialect, script, self.settings.limits))
@@ -256,15 +284,15 @@ impl<'a, M> Prepared<'a, M> {
         self.plan.criterion
     }
 
-    /// What each of its parts looks at: the whole picture, or one target.
+    /// What each of its parts is about: the whole picture, one target, one question.
     pub fn part_names(&self) -> impl Iterator<Item = &str> {
         self.briefs.iter().map(|brief| brief.name.as_str())
     }
 
     /// What the model is asked first, for each part by name: exactly what it gets.
     pub fn first_requests(&self) -> impl Iterator<Item = (&str, Request)> {
-        self.part_names().zip(&self.opened).filter_map(|(name, (deliberation, ..))| {
-            match deliberation.next_step() {
+        self.part_names().zip(&self.opened).filter_map(|(name, opened)| {
+            match opened.deliberation.next_step() {
                 Step::AskModel(request) => Some((name, request)),
                 _ => None,
             }
@@ -293,22 +321,21 @@ impl<'a, M> Prepared<'a, M> {
     /// Judges, as [`Judge::judge`] does.
     pub async fn judge(
         self,
-        run: &RunFolder,
+        sink: &dyn Sink,
         watch: &(dyn Fn(&Event) + Send + Sync),
     ) -> Result<Judged, JudgeError>
     where
         M: ChatModel,
     {
-        let judged = self.judge_unsynced(run, watch).await?;
-        let run = run.clone();
-        record::on_disk(move || run.sync()).await?;
+        let judged = self.judge_unsynced(sink, watch).await?;
+        sink.sync().await?;
         Ok(judged)
     }
 
-    /// The same, for whoever calls [`RunFolder::sync`] for many judgements at a time.
+    /// The same, for whoever calls [`Sink::sync`] for many judgements at a time.
     pub(crate) async fn judge_unsynced(
         self,
-        run: &RunFolder,
+        sink: &dyn Sink,
         watch: &(dyn Fn(&Event) + Send + Sync),
     ) -> Result<Judged, JudgeError>
     where
@@ -322,12 +349,12 @@ impl<'a, M> Prepared<'a, M> {
             mode = %self.judge.settings.mode,
             repeat = self.repeat,
         );
-        self.recorded(run, watch).instrument(span).await
+        self.recorded(sink, watch).instrument(span).await
     }
 
     async fn recorded(
         self,
-        run: &RunFolder,
+        sink: &dyn Sink,
         watch: &(dyn Fn(&Event) + Send + Sync),
     ) -> Result<Judged, JudgeError>
     where
@@ -337,28 +364,44 @@ impl<'a, M> Prepared<'a, M> {
         let Self { judge, case, plan, opened, repeat, recalled, .. } = self;
         let mut recalled = recalled.map(|recalled| recalled.parts).unwrap_or_default();
         recalled.resize_with(opened.len(), RecalledPart::default);
-        let sent = opened.iter().flat_map(|(.., pictures)| pictures);
-        let blobs = judge.inputs(case, sent);
-        let writer = record::start(run, blobs, &manifest).await?;
-        let session = Session { judge, writer, watch, plan: &plan, repeat };
+        let sent = opened.iter().flat_map(|opened| &opened.pictures);
+        let recorder = record::start(sink, || judge.inputs(case, sent), &manifest).await?;
+        let session = Session { judge, sink, recorder, watch, plan: &plan, repeat };
 
         let mut outcomes = Vec::new();
         for (part, (opened, recalled)) in opened.into_iter().zip(recalled).enumerate() {
             outcomes.push(session.deliberate(part, opened, recalled).await?);
         }
-        record::finish(session.writer, &manifest, overall(outcomes), watch).await
+        record::finish(session.recorder, &manifest, overall(plan.criterion, outcomes), watch).await
     }
 }
 
 /// The outcome of a judgement whose parts ended like this.
-pub(crate) fn overall(parts: Vec<Outcome>) -> Outcome {
+pub(crate) fn overall(criterion: &Criterion, parts: Vec<Outcome>) -> Outcome {
     let nothing = || Outcome::Missing { reason: "there was nothing to look at".to_owned() };
-    Outcome::worst(parts).unwrap_or_else(nothing)
+    Outcome::combined(parts, criterion.combine).unwrap_or_else(nothing)
 }
 
-/// A part of a judgement before its first question: the deliberation, the scene that the tools work
-/// on, and the pictures as they are sent.
-pub(crate) type Opened = (Deliberation, Scene, Vec<Arc<SentPicture>>);
+/// A part of a judgement before its first question.
+#[derive(Debug)]
+pub(crate) struct Opened {
+    pub(crate) deliberation: Deliberation,
+    /// What the tools work on.
+    pub(crate) scene: Scene,
+    /// As they are sent.
+    pub(crate) pictures: Vec<Arc<SentPicture>>,
+    /// The right answer to its question, if it is about one.
+    pub(crate) expected: Option<String>,
+}
+
+/// What a part is told besides its pictures.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Told<'a> {
+    pub(crate) instruction: &'a str,
+    pub(crate) facts: &'a Facts,
+    pub(crate) notes: &'a [String],
+    pub(crate) question: Option<&'a str>,
+}
 
 /// What a judgement is made with, ready before the first question.
 #[derive(Debug)]
@@ -367,7 +410,6 @@ pub(crate) struct Plan<'a> {
     shown: &'a ModeView,
     pub(crate) toolbox: Arc<Toolbox>,
     specs: Vec<ToolSpec>,
-    system: String,
     script: Script,
 }
 

@@ -1,4 +1,4 @@
-//! What a judgement leaves on disk: the manifest, the blobs, and the end.
+//! What a judgement leaves in its sink: the manifest, the files, and the end.
 
 use std::io;
 use std::sync::Arc;
@@ -11,29 +11,26 @@ use crate::hash::Hash;
 use crate::message::SentPicture;
 use crate::protocol::Brief;
 use crate::trace::{
-    self, BlobStore, CaseRecord, Event, FORMAT, FileRecord, Finished, Manifest, PackRecord,
-    PartRecord, Preprocessing, ResultLine, RunFolder, ToolsRecord, TraceWriter, What,
+    self, Blob, CaseRecord, Event, FORMAT, FileRecord, Finished, Manifest, PackRecord, PartRecord,
+    Preprocessing, Recorder, ResultLine, Sink, ToolsRecord, What,
 };
 use crate::verdict::Outcome;
 
-/// A file for the blob store: its hash, its bytes, its extension.
-type Blob = (Hash, Arc<[u8]>, String);
-
 impl<M> Judge<M> {
-    /// Records that there is nothing to judge: a picture is missing or cannot be read, or the case
-    /// does not fit the mode. It survives a power cut after [`RunFolder::sync`].
-    pub async fn record_missing(
+    /// Records the outcome of a judgement in which nobody was asked: a picture is missing or cannot be
+    /// read, or the case does not fit the mode. It survives a power cut after [`Sink::sync`].
+    pub async fn record_unasked(
         &self,
         case: CaseRecord,
         criterion: &str,
         repeat: u32,
-        reason: String,
-        run: &RunFolder,
+        outcome: Outcome,
+        sink: &dyn Sink,
     ) -> Result<Judged, JudgeError> {
         let plan = self.plan(criterion)?;
         let manifest = self.manifest(case, &plan, Vec::new(), repeat);
-        let writer = start(run, self.pack_files(), &manifest).await?;
-        finish(writer, &manifest, Outcome::Missing { reason }, &|_| ()).await
+        let recorder = start(sink, || self.pack_files(), &manifest).await?;
+        finish(recorder, &manifest, outcome, &|_| ()).await
     }
 
     /// Everything that can change a verdict, whatever the case: what must be the same in a run.
@@ -94,6 +91,7 @@ impl<M> Judge<M> {
             name: self.pack.name.clone(),
             version: self.pack.version.clone(),
             hash: self.pack.hash.clone(),
+            variant: self.pack.rubric().variant.clone(),
             files: files.collect(),
         }
     }
@@ -105,23 +103,34 @@ impl<M> Judge<M> {
         sent: impl Iterator<Item = &'a Arc<SentPicture>>,
     ) -> Vec<Blob> {
         let mut blobs = self.pack_files();
-        let pictures = [Some(&case.source), Some(&case.edited), case.reference.as_ref()];
-        blobs.extend(pictures.into_iter().flatten().map(|input| {
+        let pictures = [&case.source, &case.edited].into_iter().chain(case.others.values());
+        blobs.extend(pictures.map(|input| {
             let extension = deeplook_tools::picture::extension_of(input.bytes()).unwrap_or("png");
-            (input.hash().clone(), input.shared_bytes(), extension.to_owned())
+            Blob {
+                hash: input.hash().clone(),
+                bytes: input.shared_bytes(),
+                extension: extension.to_owned(),
+            }
         }));
-        blobs.extend(sent.map(|sent| {
-            (sent.hash.clone(), Arc::clone(&sent.bytes), sent.media.extension().to_owned())
-        }));
+        blobs.extend(sent.map(|sent| as_sent(sent)));
         blobs
     }
 
     fn pack_files(&self) -> Vec<Blob> {
         let file = |(name, bytes): (&str, &[u8])| {
             let extension = name.rsplit_once('.').map_or("txt", |(_, extension)| extension);
-            (Hash::of(bytes), Arc::from(bytes), extension.to_owned())
+            Blob { hash: Hash::of(bytes), bytes: Arc::from(bytes), extension: extension.to_owned() }
         };
         self.pack.files().map(file).collect()
+    }
+}
+
+/// The file of a picture as it is sent.
+pub(super) fn as_sent(sent: &SentPicture) -> Blob {
+    Blob {
+        hash: sent.hash.clone(),
+        bytes: Arc::clone(&sent.bytes),
+        extension: sent.media.extension().to_owned(),
     }
 }
 
@@ -131,72 +140,41 @@ pub(super) fn parts(briefs: &[Brief]) -> Vec<PartRecord> {
         boxes: brief.boxes.clone(),
         crop: brief.crop,
         notes: brief.notes.clone(),
+        question: brief.question.as_ref().map(|question| question.id.clone()),
     };
     briefs.iter().map(part).collect()
 }
 
 pub(super) fn of_case(case: &EditCase) -> CaseRecord {
-    let file = |input: &InputPicture| FileRecord {
-        blob: input.hash().clone(),
-        size: input.picture().size(),
+    let file = |input: &InputPicture| {
+        Some(FileRecord { blob: input.hash().clone(), size: input.picture().size() })
     };
-    CaseRecord {
-        id: case.id.clone(),
-        editor: case.editor.clone(),
-        instruction: case.instruction.clone(),
-        kind: case.kind.clone(),
-        target: case.target.clone(),
-        boxes: case.boxes.clone(),
-        source: Some(file(&case.source)),
-        edited: Some(file(&case.edited)),
-        reference: case.reference.as_ref().map(file),
-    }
+    let others = case.others.iter().map(|(name, input)| (name.clone(), file(input)));
+    case.with_pictures(file(&case.source), file(&case.edited), others.collect()).into()
 }
 
-/// Keeps the blobs and starts the trace.
+/// Keeps the files that a trace starts from, if they are wanted, and starts it.
 pub(super) async fn start(
-    run: &RunFolder,
-    blobs: Vec<Blob>,
+    sink: &dyn Sink,
+    files: impl FnOnce() -> Vec<Blob>,
     manifest: &Manifest,
-) -> io::Result<TraceWriter> {
-    let (run, manifest) = (run.clone(), manifest.clone());
-    on_disk(move || {
-        let store = run.blobs();
-        for (hash, bytes, extension) in blobs {
-            store.put_hashed(&hash, &bytes, &extension)?;
-        }
-        run.start(&manifest)
-    })
-    .await
+) -> io::Result<Recorder> {
+    if sink.keeps_files() {
+        sink.keep(files()).await?;
+    }
+    Ok(Recorder::new(sink.start(manifest).await?))
 }
 
 /// Records the end and closes the trace.
 pub(super) async fn finish(
-    writer: TraceWriter,
+    recorder: Recorder,
     manifest: &Manifest,
     outcome: Outcome,
     watch: &(dyn Fn(&Event) + Send + Sync),
 ) -> Result<Judged, JudgeError> {
-    writer.record(What::Finished(Finished { outcome }), watch)?;
-    let trace = writer.folder().to_owned();
-    let (events, digest) = on_disk(move || writer.close()).await?;
-    let name = trace.file_name().unwrap_or_default().to_string_lossy();
-    let line = ResultLine::of(manifest, &events, &format!("judgements/{name}"), &digest);
-    Ok(Judged { judgement: trace::reduce(manifest, &events), trace, digest, line })
-}
-
-/// Keeps pictures that a tool made.
-pub(super) async fn keep(
-    store: &BlobStore,
-    pictures: impl FnOnce(&BlobStore) -> io::Result<()> + Send + 'static,
-) -> io::Result<()> {
-    let store = store.clone();
-    on_disk(move || pictures(&store)).await
-}
-
-/// Does what waits for the disk where it holds up no other judgement.
-pub(super) async fn on_disk<T: Send + 'static>(
-    work: impl FnOnce() -> io::Result<T> + Send + 'static,
-) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+    recorder.record(What::Finished(Finished { outcome }), watch)?;
+    let (events, kept) = recorder.close()?;
+    let judgement = trace::reduce(manifest, &events);
+    let line = ResultLine::of(manifest, &events, &judgement, kept.as_ref());
+    Ok(Judged { judgement, events, kept, line })
 }

@@ -15,15 +15,16 @@ use crate::message::{Observation, Reply, Request, ToolCall};
 use crate::model::{ChatModel, FailedAttempt, ModelError};
 use crate::prompt::Criterion;
 use crate::trace::{
-    Asked, AttemptFailed, BlobStore, Decided, Event, GaveUp, Observed, Replied, Seen, ToolAnswer,
-    TraceWriter, What,
+    Asked, AttemptFailed, Blob, Decided, Event, GaveUp, Observed, Recorder, Replied, Seen, Sink,
+    ToolAnswer, What,
 };
-use crate::verdict::Outcome;
+use crate::verdict::{Outcome, Verdict};
 
 /// One judgement under way.
 pub(super) struct Session<'a, M> {
     pub(super) judge: &'a Judge<M>,
-    pub(super) writer: TraceWriter,
+    pub(super) sink: &'a dyn Sink,
+    pub(super) recorder: Recorder,
     pub(super) watch: &'a (dyn Fn(&Event) + Send + Sync),
     pub(super) plan: &'a Plan<'a>,
     pub(super) repeat: u32,
@@ -41,15 +42,16 @@ struct Eyes {
 
 impl<M: ChatModel> Session<'_, M> {
     pub(super) fn record(&self, what: What) -> io::Result<()> {
-        self.writer.record(what, self.watch)
+        self.recorder.record(what, self.watch)
     }
 
     pub(super) async fn deliberate(
         &self,
         part: usize,
-        (mut deliberation, scene, pictures): Opened,
+        opened: Opened,
         recalled: RecalledPart,
     ) -> Result<Outcome, JudgeError> {
+        let Opened { mut deliberation, scene, pictures, expected } = opened;
         let mut eyes = Eyes { scene, recalled, sight: None, sent: pictures.len() as u32 };
         let mut recorded = 0;
         let ending = loop {
@@ -92,7 +94,8 @@ impl<M: ChatModel> Session<'_, M> {
                 Step::Done(ending) => break ending,
             }
         };
-        let decided = decided(part, ending, &deliberation, self.plan.criterion);
+        let decided =
+            decided(part, ending, &deliberation, self.plan.criterion, expected.as_deref());
         let outcome = decided.outcome.clone();
         self.record(What::Decided(decided))?;
         Ok(outcome)
@@ -228,17 +231,17 @@ impl<M: ChatModel> Session<'_, M> {
     ) -> Result<(Observation, ToolAnswer), JudgeError> {
         let most = self.judge.settings.max_images;
         let room = most.map_or(usize::MAX, |most| most.saturating_sub(*sent) as usize);
-        let kept = Arc::clone(&look);
-        let keep = move |store: &BlobStore| {
-            for (index, MadePicture { png, hash, sent }) in kept.pictures.iter().enumerate() {
-                store.put_hashed(hash, png, "png")?;
+        if self.sink.keeps_files() {
+            let mut files = Vec::new();
+            for (index, MadePicture { png, hash, sent }) in look.pictures.iter().enumerate() {
+                let (hash, bytes) = (hash.clone(), Arc::clone(png));
+                files.push(Blob { hash, bytes, extension: "png".to_owned() });
                 if index < room {
-                    store.put_hashed(&sent.hash, &sent.bytes, sent.media.extension())?;
+                    files.push(record::as_sent(sent));
                 }
             }
-            Ok(())
-        };
-        record::keep(self.writer.blobs(), keep).await?;
+            self.sink.keep(files).await?;
+        }
         let ToolOutput { text, data, pictures: views } = &look.output;
         let (mut pictures, mut seen) = (Vec::new(), Vec::new());
         for (index, (view, made)) in views.iter().zip(&look.pictures).enumerate() {
@@ -286,19 +289,19 @@ pub(crate) fn asked(part: usize, turn: u32, request: &Request, recorded: usize) 
     }
 }
 
-/// The end of a part for the record.
+/// The end of a part for the record; `expected` is the right answer to its question, if it is about
+/// one.
 pub(crate) fn decided(
     part: usize,
     ending: Ending,
     deliberation: &Deliberation,
     criterion: &Criterion,
+    expected: Option<&str>,
 ) -> Decided {
     let outcome = match ending.answer {
-        Answer::Label(label) => match criterion.score(&label) {
-            Some(score) => Outcome::Verdict { label, score },
-            None => Outcome::Abstained {
-                reason: format!("{label:?} is not a label of {}", criterion.id),
-            },
+        Answer::Given(answer) => match criterion.worth(&answer, expected) {
+            Ok(score) => Outcome::Verdict(Verdict::of(answer, score)),
+            Err(why) => Outcome::Abstained { reason: format!("no score: {why}") },
         },
         Answer::Abstained(reason) => Outcome::Abstained { reason },
         Answer::Failed(reason) => Outcome::Failed { reason },

@@ -68,13 +68,13 @@ impl Allowance {
 
     fn reached_by(&self, spent: Spent) -> Option<String> {
         if let Some(most) = self.calls.filter(|most| spent.calls >= *most) {
-            return Some(format!("{} of {most} model calls are used (--max-calls)", spent.calls));
+            return Some(format!("{} of {most} model calls are used", spent.calls));
         }
         if self.cost.is_some() && spent.unknown {
-            let why = "the server does not count tokens, so that --max-cost cannot be kept";
-            return Some(format!("{why}; limit the run with --max-calls instead"));
+            let why = "the server does not count tokens, so that the cost cannot be kept within its limit";
+            return Some(format!("{why}; limit the calls instead"));
         }
         let most = self.cost.filter(|most| spent.cost >= *most)?;
-        Some(format!("${:.4} of ${most} are spent (--max-cost)", spent.cost))
+        Some(format!("${:.4} of ${most} are spent", spent.cost))
     }
 }

@@ -5,6 +5,11 @@ use std::fmt;
 use deeplook_tools::scene::cut;
 use reqwest::Url;
 use secrecy::{ExposeSecret as _, SecretString};
+use serde_json::Value;
+
+use super::masking::Masks;
+
+use super::profile::Profile;
 
 /// A key. It is never shown: not in `Debug` output, not in errors, not in traces.
 #[derive(Clone)]
@@ -22,7 +27,7 @@ impl Secret {
         Self::new(&std::env::var(name).ok()?)
     }
 
-    pub(super) fn expose(&self) -> &str {
+    pub(crate) fn expose(&self) -> &str {
         self.0.expose_secret()
     }
 
@@ -40,6 +45,16 @@ impl fmt::Debug for Secret {
     }
 }
 
+/// An address without what may open the server: user, password, and everything from '?' on.
+pub fn without_credentials(url: &str) -> String {
+    let url = url.split(['?', '#']).next().unwrap_or_default();
+    let (scheme, rest) =
+        url.split_once("://").map_or(("", url), |(_, rest)| (&url[..url.len() - rest.len()], rest));
+    let host = rest.split(['/', '\\']).next().unwrap_or_default();
+    let secret = host.rfind('@').map_or(0, |at| at + 1);
+    format!("{scheme}{}", &rest[secret..])
+}
+
 /// The address of a server.
 #[derive(Clone)]
 pub(super) struct BaseUrl {
@@ -51,6 +66,7 @@ pub(super) struct BaseUrl {
     pub loopback: bool,
     /// Whether the connection is encrypted.
     pub tls: bool,
+    user: Option<Secret>,
     password: Option<Secret>,
 }
 
@@ -84,7 +100,8 @@ impl BaseUrl {
                 "the base URL of {bare:?} has a query: leave out everything from '?' on"
             ));
         }
-        let password = url.password().or(Some(url.username())).and_then(Secret::new);
+        let user = Secret::new(url.username());
+        let password = url.password().and_then(Secret::new);
         let full = SecretString::from(url.as_str().trim_end_matches('/'));
         // Both can only fail for URLs without a host, and http URLs have one.
         let _ = (url.set_username(""), url.set_password(None));
@@ -93,6 +110,7 @@ impl BaseUrl {
             shown: url.as_str().trim_end_matches('/').to_owned(),
             loopback: url.host_str().is_some_and(is_loopback),
             tls: url.scheme() == "https",
+            user,
             password,
         })
     }
@@ -115,42 +133,72 @@ fn is_loopback(host: &str) -> bool {
         return true;
     }
     let name = name.split(':').next().unwrap_or(name);
-    name == "localhost" || name.ends_with(".localhost") || name.starts_with("127.")
+    let is_own = |address: std::net::Ipv4Addr| address.is_loopback();
+    name == "localhost" || name.ends_with(".localhost") || name.parse().is_ok_and(is_own)
+}
+
+/// Whether a key may go to `url` without a word of the user's: that is this machine, or the server
+/// of a built-in profile that has the same key.
+pub(crate) fn is_known_server(url: &str, key_env: Option<&str>) -> bool {
+    let Ok(asked) = BaseUrl::parse(url) else { return false };
+    let own = |profile: Profile| {
+        profile.base_url.as_deref() == Some(&asked.shown) && profile.key_env.as_deref() == key_env
+    };
+    asked.loopback || Profile::names().any(|name| Profile::named(name).is_ok_and(own))
 }
 
 /// Who is asked, as error messages need to know it, and what must not be in them.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(super) struct Peer {
     pub model: String,
     pub base_url: BaseUrl,
     pub key: Option<Secret>,
     pub key_env: Option<String>,
     pub timeout: std::time::Duration,
+    masks: Masks,
 }
 
 /// The longest text of an error that is kept.
 const LONGEST: usize = 500;
 
 impl Peer {
-    /// What must not be in a text.
-    fn secrets(&self) -> impl Iterator<Item = &str> {
-        let given = self.key.iter().chain(&self.base_url.password);
-        given.filter(|secret| secret.is_telling()).map(Secret::expose)
+    pub(super) fn new(
+        model: String,
+        base_url: BaseUrl,
+        key: Option<Secret>,
+        key_env: Option<String>,
+        timeout: std::time::Duration,
+    ) -> Self {
+        let BaseUrl { user, password, .. } = &base_url;
+        let given = key.iter().chain(user).chain(password);
+        let secrets = given.filter(|secret| secret.is_telling()).map(Secret::expose);
+        // What goes out in the header of a URL with user and password.
+        let telling = |pair: &(&Secret, &Secret)| pair.0.is_telling() || pair.1.is_telling();
+        let pair = user.as_ref().zip(password.as_ref()).filter(telling);
+        let basic = pair.map(|(user, password)| format!("{}:{}", user.expose(), password.expose()));
+        let masks = Masks::new(secrets, basic.as_deref());
+        Self { model, base_url, key, key_env, timeout, masks }
     }
 
-    /// A reply without our own secrets, should the server repeat them.
+    /// A reply without our own secrets, should the server repeat them. What is JSON is looked
+    /// through as it will be read: an escape hides nothing.
     pub(super) fn without_secrets(&self, body: Vec<u8>) -> Vec<u8> {
-        let holds = |secret: &str| body.windows(secret.len()).any(|part| part == secret.as_bytes());
-        if !self.secrets().any(holds) {
-            return body;
+        if let Ok(mut json) = serde_json::from_slice::<Value>(&body) {
+            return match self.masks.mask_json(&mut json) {
+                true => json.to_string().into_bytes(),
+                false => body,
+            };
         }
-        let text = String::from_utf8_lossy(&body).into_owned();
-        self.secrets().fold(text, |text, secret| text.replace(secret, "…")).into_bytes()
+        match self.masks.mask(&String::from_utf8_lossy(&body)) {
+            Some(masked) => masked.into_bytes(),
+            None => body,
+        }
     }
 
     /// `text` from anywhere on one line, without secrets and not too long.
     pub(super) fn clean(&self, text: &str) -> String {
-        let text = self.secrets().fold(text.to_owned(), |text, secret| text.replace(secret, "…"));
+        let masked = self.masks.mask(text);
+        let text = masked.as_deref().unwrap_or(text);
         let mut line = String::with_capacity(text.len().min(4 * LONGEST));
         for word in text.split(|c: char| c.is_whitespace() || c.is_control()) {
             if !word.is_empty() {
@@ -209,6 +257,40 @@ mod tests {
         for bad in ["", "http://", "https:///v1", "http://:8000/v1", "://", "http:", "/v1"] {
             let error = BaseUrl::parse(bad).unwrap_err();
             assert!(error.contains("http://localhost:8000/v1"), "{bad}: {error}");
+        }
+    }
+
+    #[test]
+    fn only_this_machine_and_servers_with_their_own_keys_are_known() {
+        let known = |url: &str, key: &str| is_known_server(url, Some(key));
+        assert!(known("https://api.openai.com/v1/", "OPENAI_API_KEY"));
+        assert!(known("http://localhost:9/v1", "MINE") && known("http://127.8.0.1/v1", "MINE"));
+        assert!(!known("https://api.openai.com/v1", "GEMINI_API_KEY"));
+        for url in [
+            "https://llm.example.org/v1",
+            "http://127.example.org/v1",
+            "https://example.org/api.openai.com/v1",
+            "https://api.openai.com:8443/v1",
+            "https://localhost.example.org",
+            "https://localhost@example.org/v1",
+            "nonsense",
+        ] {
+            assert!(!known(url, "OPENAI_API_KEY"), "{url}");
+        }
+    }
+
+    #[test]
+    fn an_address_can_be_told_without_what_opens_it() {
+        for (typed, told) in [
+            ("https://a.org/v1", "https://a.org/v1"),
+            ("https://me:secret@a.org/v1", "https://a.org/v1"),
+            ("me:secret@a.org/v1", "a.org/v1"),
+            ("https://me:p@ss@a.org", "https://a.org"),
+            ("https://a.org/@v1", "https://a.org/@v1"),
+            ("https://a.org/v1?key=secret", "https://a.org/v1"),
+            ("http://me:secret@a.org\\v1", "http://a.org\\v1"),
+        ] {
+            assert_eq!(without_credentials(typed), told);
         }
     }
 

@@ -3,7 +3,9 @@
 mod endpoint;
 mod gate;
 mod kept;
+mod masking;
 pub mod openai;
+pub(crate) mod parameters;
 mod prices;
 mod problem;
 pub mod profile;
@@ -17,12 +19,13 @@ use std::future::Future;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::endpoint::Secret;
+pub(crate) use self::endpoint::is_known_server;
+pub use self::endpoint::{Secret, without_credentials};
 pub use self::gate::{Gate, GateLimits};
 pub use self::kept::KeptReplies;
 pub use self::openai::{OpenAi, OpenAiSettings};
 pub use self::prices::{Price, Prices, PricesError};
-pub use self::profile::Profile;
+pub use self::profile::{Profile, ProfileError};
 pub use self::retry::RetryPolicy;
 pub use self::rules::Rules;
 use crate::hash::Hash;

@@ -104,7 +104,7 @@ impl OpenAi {
                 "{server} wants a key: set the environment variable {variable}"
             )));
         }
-        let peer = Arc::new(Peer { model, base_url, key, key_env, timeout });
+        let peer = Arc::new(Peer::new(model, base_url, key, key_env, timeout));
         let endpoint = Endpoint::new(&peer)?;
         let renderer = Renderer::new(&peer.model, profile, params).map_err(ModelError::Refused)?;
         let gate = Arc::default();

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use deeplook_tools::BoxConvention;
 use serde::{Deserialize, Serialize};
 
+use super::parameters::refuse_secrets_in;
 use crate::files;
 use crate::message::{Dialect, MediaType};
 
@@ -117,8 +118,7 @@ impl Profile {
         let text = files::read_small_text(path)
             .map_err(|reason| ProfileError::Unreadable { path: shown.clone(), reason })?;
         let own_name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        parse(&text, own_name)
-            .map_err(|error| ProfileError::Invalid { path: shown, reason: error.to_string() })
+        parse(&text, own_name).map_err(|reason| ProfileError::Invalid { path: shown, reason })
     }
 
     /// The profile that fits a server and a model best. The base URL decides about the server, the
@@ -175,9 +175,11 @@ fn read_table() -> Result<Table, toml::de::Error> {
     Ok(table)
 }
 
-fn parse(text: &str, own_name: String) -> Result<Profile, toml::de::Error> {
-    let keys: toml::Table = toml::from_str(text)?;
-    let mut profile: Profile = toml::from_str(text)?;
+fn parse(text: &str, own_name: String) -> Result<Profile, String> {
+    let in_words = |error: toml::de::Error| error.to_string();
+    let keys: toml::Table = toml::from_str(text).map_err(in_words)?;
+    refuse_secrets_in(&keys)?;
+    let mut profile: Profile = toml::from_str(text).map_err(in_words)?;
     if !keys.contains_key("name") {
         profile.name = own_name;
     }
@@ -230,6 +232,22 @@ mod tests {
         assert_eq!(mine.max_image_side, Profile::default().max_image_side);
         std::fs::write(&path, "name = \"other\"").unwrap();
         assert_eq!(Profile::load(&path).unwrap().name, "other");
+    }
+
+    #[test]
+    fn a_file_holds_no_secret_and_no_error_shows_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("mine.toml");
+        for (text, word) in [
+            ("api_key = \"hidden-0123\"", "api_key"),
+            ("boxes = \"pixels\"\nheaders = { Authorization = \"hidden-0123\" }", "headers"),
+            ("key_env = \"sk-hidden-0123\"", "name of an environment variable"),
+            ("base_url = \"https://me:hidden-0123@a.org/v1\"", "OPENAI_BASE_URL"),
+        ] {
+            std::fs::write(&path, text).unwrap();
+            let error = Profile::load(&path).unwrap_err().to_string();
+            assert!(error.contains(word) && !error.contains("hidden"), "{error}");
+        }
     }
 
     #[test]

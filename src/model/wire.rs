@@ -15,6 +15,7 @@ use serde::ser::{Serialize, SerializeMap as _, Serializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use super::parameters::refuse_secrets;
 use super::profile::{LastTurnTools, Profile};
 use crate::hash::Hash;
 use crate::message::{Dialect, Message, Observation, Part, Request, SentPicture, ToolChoice};
@@ -43,6 +44,7 @@ impl Renderer {
         if let Some(name) = RESERVED.into_iter().find(|name| params.contains_key(*name)) {
             return Err(format!("the parameter {name:?} is set by the judge itself: leave it out"));
         }
+        refuse_secrets(&params)?;
         if let Some(limit) = params.remove("max_tokens") {
             params.entry(profile.max_tokens_param.clone()).or_insert(limit);
         }

@@ -112,8 +112,7 @@ mod tests {
             let mut case =
                 EditCase::new(drawn.source.clone(), edit.picture.clone(), &drawn.instruction);
             case.id = drawn.id.clone();
-            case.reference = Some(drawn.reference.clone().into());
-            case.boxes = drawn.boxes.clone();
+            case = case.with_reference(drawn.reference.clone()).with_targets(drawn.boxes.clone());
             (case, (index + 1) % 3)
         };
         let cases: Vec<_> = drawn.iter().enumerate().map(case).collect();
@@ -185,8 +184,7 @@ mod tests {
             let looks_right = made.case.edited.hash()
                 == made
                     .case
-                    .reference
-                    .as_ref()
+                    .reference()
                     .map_or_else(|| made.case.edited.hash(), |reference| reference.hash());
             if criterion == "vc" {
                 sound(made, criterion)

@@ -5,7 +5,7 @@ use image::RgbImage;
 use image::imageops::{crop_imm, replace};
 
 use super::Probe;
-use crate::case::{EditCase, InputPicture};
+use crate::case::{EditCase, InputPicture, REFERENCE};
 
 /// The quality of what is only recompressed: what a web site would do to it.
 const RECOMPRESSED: u8 = 85;
@@ -37,7 +37,7 @@ pub fn make(case: &EditCase, other: Option<&str>) -> Vec<ProbeCase> {
 }
 
 fn one(case: &EditCase, other: Option<&str>, probe: Probe) -> Option<ProbeCase> {
-    let (source, reference) = (&case.source, case.reference.as_ref());
+    let (source, reference) = (&case.source, case.reference());
     // What the comparisons are about: a good edit, where there is one.
     let edit = reference.unwrap_or(&case.edited);
     let mut made = case.clone();
@@ -48,18 +48,18 @@ fn one(case: &EditCase, other: Option<&str>, probe: Probe) -> Option<ProbeCase> 
             made.source = reference?.clone();
             made.edited = reference?.clone();
             // It would show a change that nobody made.
-            made.reference = None;
+            made.others.remove(REFERENCE);
         }
         Probe::Swapped => {
             made.source = reference?.clone();
             made.edited = source.clone();
             // It would show what the source is now.
-            made.reference = None;
+            made.others.remove(REFERENCE);
         }
         Probe::OtherInstruction => {
             made.edited = reference?.clone();
             made.instruction = other?.to_owned();
-            made.reference = None;
+            made.others.remove(REFERENCE);
         }
         Probe::Blank => {
             let Size { width, height } = source.picture().size();
@@ -91,13 +91,13 @@ fn recompressed(picture: &InputPicture, quality: u8) -> Option<InputPicture> {
 
 /// The source with the reference's target beside where it belongs.
 fn pasted_elsewhere(case: &EditCase) -> Option<Picture> {
-    let (source, reference) = (case.source.picture(), case.reference.as_ref()?.picture());
+    let (source, reference) = (case.source.picture(), case.reference()?.picture());
     let size = source.size();
-    let target = case.boxes.first()?.whole_pixels(size);
+    let target = case.targets().first()?.whole_pixels(size);
     if size != reference.size() || target.area() > LARGEST_TARGET * size.area() as f64 {
         return None;
     }
-    let place = elsewhere(&target, &case.boxes, size)?;
+    let place = elsewhere(&target, case.targets(), size)?;
     let [x, y, ..] = target.edges().map(|edge| edge as u32);
     let (width, height) = (target.width() as u32, target.height() as u32);
     let mut pixels = source.rgb().clone();

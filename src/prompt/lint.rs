@@ -7,8 +7,9 @@ use deeplook_tools::ToolSpec;
 use serde::Serialize;
 use serde_json::json;
 
-use super::pack::{Criterion, Role};
+use super::criterion::{Ask, Criterion};
 use super::parse::{self, RULES};
+use super::role::Role;
 use super::source::Files;
 use super::template::{self, Fault};
 use super::{Pack, Prompt, PromptError};
@@ -68,10 +69,11 @@ impl fmt::Display for Finding {
     }
 }
 
-/// All that is wrong with a pack of these files, in the order of files and lines.
+/// All that is wrong with a pack of these files and with its variants, in the order of files and
+/// lines.
 pub fn lint(files: &Files) -> Vec<Finding> {
-    let mut findings = match parse::parse(files.clone()) {
-        Ok(pack) => check(&pack),
+    let mut findings = match parse::parse(files.clone(), None) {
+        Ok(pack) => check_all(pack),
         Err(findings) => findings,
     };
     findings.sort();
@@ -79,13 +81,43 @@ pub fn lint(files: &Files) -> Vec<Finding> {
     findings
 }
 
+/// The pack as it is, then whatever else is wrong in its variants.
+fn check_all(pack: Pack) -> Vec<Finding> {
+    let mut packs = vec![pack];
+    let mut findings = check(&packs[0]);
+    let variants: Vec<String> = packs[0].variants.iter().map(|one| one.name.clone()).collect();
+    for name in variants {
+        let found = match parse::parse(packs[0].files.clone(), Some(&name)) {
+            Ok(pack) => {
+                let found = check(&pack);
+                packs.push(pack);
+                found
+            }
+            Err(found) => found,
+        };
+        let new: Vec<Finding> = found.into_iter().filter(|one| !findings.contains(one)).collect();
+        findings.extend(new.into_iter().map(|one| {
+            let message = format!("in the variant {name:?}: {}", one.message);
+            Finding { message, ..one }
+        }));
+    }
+    findings.extend(Graph::of(&packs[0]).unreferenced(&packs));
+    // Where a prompt cannot be rendered, nobody knows what it would show.
+    if !findings
+        .iter()
+        .any(|one| matches!(one.check, Check::Rule | Check::Variable | Check::Template))
+    {
+        findings.extend(unplaced_rules(&packs));
+    }
+    findings
+}
+
 fn check(pack: &Pack) -> Vec<Finding> {
     let graph = Graph::of(pack);
     let mut findings = graph.variables(pack);
-    findings.extend(graph.unreferenced(pack));
     findings.extend(graph.unknown_rules(pack));
     for criterion in pack.criteria() {
-        findings.extend(graph.unexplained_labels(pack, criterion));
+        findings.extend(graph.unexplained(pack, criterion));
     }
     // What is known to fail need not be tried.
     if findings.iter().any(|finding| matches!(finding.check, Check::Rule | Check::Variable)) {
@@ -93,9 +125,6 @@ fn check(pack: &Pack) -> Vec<Finding> {
     }
     for criterion in pack.criteria() {
         let (prompts, faults) = render_all(pack, criterion);
-        if faults.is_empty() {
-            findings.extend(unplaced_rules(pack, criterion, &prompts));
-        }
         findings.extend(labels(pack, criterion, &prompts));
         findings.extend(faults);
     }
@@ -155,12 +184,13 @@ impl<'a> Graph<'a> {
         reached
     }
 
-    /// Variables that a template asks for and does not get, or that no template of a role uses.
+    /// Variables that a template asks for and does not get, or that no template of a role uses and
+    /// one must.
     fn variables(&self, pack: &Pack) -> Vec<Finding> {
         let mut findings = Vec::new();
-        let mut used_anywhere = BTreeSet::new();
         for role in Role::ALL {
-            let starts = pack.criteria.iter().filter_map(|c| c.templates.get(&role));
+            let with = pack.criteria().iter().filter(|c| c.templates.contains_key(&role));
+            let starts = with.clone().filter_map(|c| c.templates.get(&role));
             let known = [role.variables(), &Role::COMMON].concat();
             let mut used = BTreeSet::new();
             for name in starts.clone().flat_map(|start| self.reachable(start)) {
@@ -181,22 +211,21 @@ impl<'a> Graph<'a> {
                     used.insert(variable);
                 }
             }
-            let unused = role.variables().iter().filter(|variable| !used.contains(**variable));
+            let needed: BTreeSet<&str> =
+                with.flat_map(|criterion| needed(role, criterion)).collect();
+            let unused = needed.into_iter().filter(|variable| !used.contains(*variable));
             for (variable, start) in unused.zip(starts.cycle()) {
                 let message = format!("no {role} prompt uses the variable {variable:?}; place it");
                 findings.push(Finding::new(Check::Variable, start, None, message));
             }
-            used_anywhere.extend(used);
-        }
-        for variable in Role::COMMON.iter().filter(|variable| !used_anywhere.contains(**variable)) {
-            let message = format!("no prompt uses the variable {variable:?}; place it");
-            findings.push(Finding::new(Check::Variable, "pack.toml", None, message));
         }
         findings
     }
 
-    fn unreferenced(&self, pack: &Pack) -> Vec<Finding> {
-        let starts = pack.criteria.iter().flat_map(|criterion| criterion.templates.values());
+    /// Templates that neither the pack nor a variant uses.
+    fn unreferenced(&self, packs: &[Pack]) -> Vec<Finding> {
+        let criteria = packs.iter().flat_map(Pack::criteria);
+        let starts = criteria.flat_map(|criterion| criterion.templates.values());
         let reached: BTreeSet<&str> = starts.flat_map(|start| self.reachable(start)).collect();
         let lost = self.uses.keys().filter(|name| !reached.contains(**name));
         lost.map(|name| {
@@ -207,21 +236,26 @@ impl<'a> Graph<'a> {
         .collect()
     }
 
-    /// Labels that neither the base prompt's templates nor the rules speak of. The list that comes
-    /// from `pack.toml` itself explains nothing.
-    fn unexplained_labels(&self, pack: &Pack, criterion: &Criterion) -> Vec<Finding> {
-        let Some(start) = criterion.templates.get(&Role::System) else { return Vec::new() };
-        let names = self.reachable(start);
+    /// Labels and keys that neither the templates of the first message nor the rules speak of. The
+    /// list that comes from `pack.toml` itself explains nothing.
+    fn unexplained(&self, pack: &Pack, criterion: &Criterion) -> Vec<Finding> {
+        let roles = [Role::System, Role::Task].into_iter();
+        let starts: Vec<&String> =
+            roles.filter_map(|role| criterion.templates.get(&role)).collect();
+        let Some(start) = starts.first() else { return Vec::new() };
+        let names: BTreeSet<&str> = starts.iter().flat_map(|name| self.reachable(name)).collect();
         let templates = names.iter().filter_map(|name| parse::text_of(&pack.files, name));
         let rules = pack.rules.iter().filter(|rule| rule.criteria.contains(&criterion.id));
         let texts: Vec<&str> = templates.chain(rules.map(|rule| rule.text.as_str())).collect();
-        let unexplained = criterion.labels().iter().map(|label| &label.name);
-        unexplained
-            .filter(|label| !texts.iter().any(|text| text.contains(label.as_str())))
-            .map(|label| {
+        let labels = criterion.labels().iter().map(|label| ("label", &label.name));
+        let keys = criterion.keys().iter().map(|key| ("key", &key.name));
+        labels
+            .chain(keys)
+            .filter(|(_, name)| !texts.iter().any(|text| text.contains(name.as_str())))
+            .map(|(what, name)| {
                 let id = &criterion.id;
                 let message = format!(
-                    "the base prompt of {id:?} does not explain the label {label:?}; add it"
+                    "the base prompt of {id:?} does not explain the {what} {name:?}; add it"
                 );
                 Finding::new(Check::Label, start, None, message)
             })
@@ -250,25 +284,60 @@ fn line_of(text: &str, word: &str) -> Option<usize> {
     text.lines().position(has).map(|line| line + 1)
 }
 
-fn unplaced_rules(pack: &Pack, criterion: &Criterion, prompts: &[Prompt]) -> Vec<Finding> {
-    let own = pack.rules().iter().filter(|rule| rule.criteria.contains(&criterion.id));
-    own.filter(|rule| !prompts.iter().any(|prompt| prompt.placed.contains(&rule.id)))
-        .map(|rule| {
+/// The variables that the prompts of a criterion must show.
+fn needed(role: Role, criterion: &Criterion) -> Vec<&'static str> {
+    let modes = || criterion.modes.values();
+    let looks = modes().any(|mode| mode.tools);
+    let measured = looks || modes().any(|m| m.views.iter().any(|v| v.treatment.area().is_some()));
+    let wanted: &[(&'static str, bool)] = match role {
+        Role::System | Role::LastTurn | Role::NoMoreTools => &[],
+        Role::Tools => &[("dialect", true), ("tools", true)],
+        Role::Task => &[
+            ("instruction", criterion.instruction),
+            ("notes", measured),
+            ("question", modes().any(|mode| mode.ask == Ask::Questions)),
+        ],
+        Role::Reminder => &[("dialect", looks), ("tools_allowed", looks), ("turns_left", looks)],
+        Role::Repair => &[("problem", true)],
+    };
+    wanted.iter().filter_map(|(name, wanted)| wanted.then_some(*name)).collect()
+}
+
+/// Rules that no prompt of their criteria shows, in the pack or a variant.
+fn unplaced_rules(packs: &[Pack]) -> Vec<Finding> {
+    let mut findings = Vec::new();
+    for criterion in packs.iter().take(1).flat_map(Pack::criteria) {
+        let in_packs = packs
+            .iter()
+            .filter_map(|pack| Some(render_all(pack, pack.criterion(&criterion.id).ok()?).0));
+        let prompts: Vec<Prompt> = in_packs.flatten().collect();
+        let rules = packs.iter().take(1).flat_map(Pack::rules);
+        for rule in rules.filter(|rule| rule.criteria.contains(&criterion.id)) {
+            if prompts.iter().any(|prompt| prompt.placed.contains(&rule.id)) {
+                continue;
+            }
             let (criterion, id) = (&criterion.id, &rule.id);
             let message = format!(
                 "no prompt of {criterion:?} shows the rule {id:?}; place it with {{{{ rule({id:?}) }}}} or delete it"
             );
-            Finding::new(Check::Rule, RULES, Some(rule.line), message)
-        })
-        .collect()
+            findings.push(Finding::new(Check::Rule, RULES, Some(rule.line), message));
+        }
+    }
+    findings
 }
 
 /// Labels as the prompts of a criterion write them.
 fn labels(pack: &Pack, criterion: &Criterion, prompts: &[Prompt]) -> Vec<Finding> {
     let mut findings = Vec::new();
-    let own: Vec<&str> = criterion.labels().iter().map(|label| label.name.as_str()).collect();
-    let others =
-        pack.criteria().iter().flat_map(Criterion::labels).map(|label| label.name.as_str());
+    // "No" is a label here and a word everywhere.
+    let names = |criterion: &'_ Criterion| -> Vec<String> {
+        let names = criterion.labels().iter().map(|label| label.name.clone());
+        names.filter(|name| name.contains(' ')).collect()
+    };
+    let own = names(criterion);
+    let own: Vec<&str> = own.iter().map(String::as_str).collect();
+    let others: Vec<String> = pack.criteria().iter().flat_map(names).collect();
+    let others = others.iter().map(String::as_str);
     let others: BTreeSet<&str> = others.filter(|name| !own.contains(name)).collect();
     for prompt in prompts {
         let mut wrong = |message| {

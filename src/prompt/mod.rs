@@ -1,9 +1,10 @@
 //! Prompt packs: what a judge is told, as data.
 //!
-//! A pack is a folder: `pack.toml` names the criteria with their pictures, labels and scores;
-//! `rules.toml` holds every rule of judgement with the place in the paper that it comes from; the
-//! templates put the rules into prompts by id. The base prompt of a criterion is the same in every
-//! mode, and the tool part is only ever appended to it.
+//! A pack is a folder: `pack.toml` names the criteria with what they show and ask, what may be
+//! answered and what that is worth; `rules.toml` holds every rule of judgement with the place in the
+//! paper that it comes from; the templates put the rules into prompts by id. The base prompt of a
+//! criterion is the same in every mode, and the tool part is only ever appended to it.
+//! `prompts/README.md` has every key. A [`Rubric`] is a pack without its words.
 //!
 //! ```
 //! use deeplook::message::Dialect;
@@ -11,38 +12,56 @@
 //!
 //! let pack = Pack::embedded("dlebench/v1")?;
 //! let criterion = pack.criterion("if")?;
-//! let prompt = pack.system(criterion, Dialect::Native, &[])?;
+//! let prompt = pack.system(criterion, &Default::default(), Dialect::Native, &[])?;
 //! assert!(prompt.contains("Flawless Execution"));
 //! assert_eq!(criterion.score("Over Modification"), Some(200.0 / 3.0));
 //! # Ok::<(), deeplook::prompt::PromptError>(())
 //! ```
 
+mod across;
+mod criterion;
 mod diff;
+mod error;
+mod file;
+mod format1;
 mod lint;
-mod pack;
+mod making;
 mod parse;
+mod report;
+mod role;
+mod rubric;
+mod rules;
+mod score;
 mod source;
 mod template;
 #[cfg(test)]
 mod tests;
+mod views;
 pub mod workshop;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use deeplook_tools::ToolSpec;
 use minijinja::{Environment, Value, context};
 use serde::Serialize;
 
-pub use self::diff::{Change, Line, PackDiff, PromptChange, RuleChange, diff, lines as diff_lines};
-pub use self::lint::{Check, Finding, lint};
-use self::pack::Role;
-pub use self::pack::{
-    AnswerKind, Criterion, Label, Mode, ModeView, PictureKind, Rule, ScoreFunction, Treatment,
+pub use self::criterion::{
+    Adaptive, AnswerKind, Area, Ask, Context, Criterion, Gate, Key, KeyValue, Label, Margin, Mode,
+    ModeView, PictureView, Place, Repeats, Skip, Treatment,
 };
+pub use self::diff::{Change, Line, PackDiff, PromptChange, RuleChange, diff, lines as diff_lines};
+pub use self::error::PromptError;
+pub use self::lint::{Check, Finding, lint};
+pub use self::report::{Average, ReportHints};
+use self::role::Role;
+pub use self::rubric::Rubric;
+pub use self::rules::Rule;
+pub use self::score::{Composite, CompositeFunction, NoScore, Scale, ScoreFunction};
 pub use self::source::Files;
-use self::template::RuleFunction;
+use self::template::{KnownFacts, RuleFunction};
+use crate::case::Facts;
 use crate::hash::Hash;
 use crate::message::Dialect;
 
@@ -60,68 +79,37 @@ pub struct Pack {
     pub about: String,
     /// The hash of all files: their names and contents.
     pub hash: Hash,
+    /// The variants that it has.
+    pub variants: Vec<Variant>,
     files: Files,
-    criteria: Vec<Criterion>,
+    rubric: Arc<Rubric>,
     rules: Vec<Rule>,
     /// By criterion: the text of each of its rules.
     texts: BTreeMap<String, Arc<BTreeMap<String, String>>>,
     environment: Environment<'static>,
 }
 
-/// Why there is no pack or no prompt.
-#[derive(Debug, thiserror::Error)]
-pub enum PromptError {
-    /// No such pack in this binary.
-    #[error(
-        "there is no prompt pack {id:?}; use one of {known}, or a folder that holds a pack.toml"
-    )]
-    UnknownPack {
-        /// What was asked for.
-        id: String,
-        /// What there is.
-        known: String,
-    },
-    /// No such criterion in the pack.
-    #[error("the prompt pack {pack} has no criterion {id:?}; use one of {known}")]
-    UnknownCriterion {
-        /// Which pack.
-        pack: String,
-        /// What was asked for.
-        id: String,
-        /// What there is.
-        known: String,
-    },
-    /// The folder cannot be a pack.
-    #[error("the prompt pack in {}: {what}", folder.display())]
-    Folder {
-        /// Which folder.
-        folder: PathBuf,
-        /// What is wrong and what to do.
-        what: String,
-    },
-    /// The pack is wrong.
-    #[error("the prompt pack is wrong:{}", list(.0))]
-    Wrong(Vec<Finding>),
+/// A named set of changes to a pack.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Variant {
+    /// By which it is chosen.
+    pub name: String,
+    /// One line for people.
+    pub about: String,
 }
 
-impl PromptError {
-    fn unknown(id: &str) -> Self {
-        let known = Pack::list().collect::<Vec<_>>().join(", ");
-        Self::UnknownPack { id: id.to_owned(), known }
-    }
-}
-
-fn list(findings: &[Finding]) -> String {
-    findings.iter().map(|finding| format!("\n  {finding}")).collect()
-}
-
-/// What a task says in words; the pictures come after it, each behind its caption.
+/// What a task says in words; the pictures come after it, each behind its caption. Texts from
+/// outside are already made harmless.
 #[derive(Debug, Clone, Copy)]
 pub struct TaskText<'a> {
-    /// The editor's instruction, already made harmless.
+    /// What the editor was told.
     pub instruction: &'a str,
     /// What the judge must know about the pictures, e.g. that one shows a smaller frame.
     pub notes: &'a [String],
+    /// What is asked about this case, where a benchmark brings its own questions.
+    pub question: Option<&'a str>,
+    /// What is known of the case; a template shows of it what it names.
+    pub facts: &'a Facts,
 }
 
 /// What the model may do in its next turn.
@@ -181,7 +169,19 @@ impl Pack {
     /// A pack of these files, such as a trace holds. It need not pass [`lint()`]: what could be
     /// rendered once can be rendered again.
     pub fn from_files(files: Files) -> Result<Self, PromptError> {
-        parse::parse(files).map_err(PromptError::Wrong)
+        parse::parse(files, None).map_err(PromptError::Wrong)
+    }
+
+    /// The same pack in one of its variants; `None` for the pack as it is.
+    pub fn varied(self, variant: Option<&str>) -> Result<Self, PromptError> {
+        let Some(name) = variant else { return Ok(self) };
+        if !self.variants.iter().any(|known| known.name == name) {
+            let known: Vec<&str> = self.variants.iter().map(|v| v.name.as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let (pack, name) = (self.id(), name.to_owned());
+            return Err(PromptError::UnknownVariant { pack, name, known });
+        }
+        parse::parse(self.files, Some(name)).map_err(PromptError::Wrong)
     }
 
     /// Name and version, e.g. `dlebench/v1`.
@@ -194,15 +194,20 @@ impl Pack {
         self.files.iter().map(|(name, content)| (name.as_str(), content.as_slice()))
     }
 
+    /// What it says about judging, without its words.
+    pub fn rubric(&self) -> &Arc<Rubric> {
+        &self.rubric
+    }
+
     /// The criteria, in the pack's order.
     pub fn criteria(&self) -> &[Criterion] {
-        &self.criteria
+        &self.rubric.criteria
     }
 
     /// The criterion of this id.
     pub fn criterion(&self, id: &str) -> Result<&Criterion, PromptError> {
-        self.criteria.iter().find(|criterion| criterion.id == id).ok_or_else(|| {
-            let known: Vec<&str> = self.criteria.iter().map(|c| c.id.as_str()).collect();
+        self.rubric.criterion(id).ok_or_else(|| {
+            let known: Vec<&str> = self.criteria().iter().map(|c| c.id.as_str()).collect();
             PromptError::UnknownCriterion {
                 pack: self.id(),
                 id: id.to_owned(),
@@ -216,18 +221,23 @@ impl Pack {
         &self.rules
     }
 
-    /// The system prompt: the base, and the tool part if there are tools.
+    /// The system prompt: the base, and the tool part if there are tools; empty where the pack has
+    /// none. `facts` are harmless already.
     pub fn system(
         &self,
         criterion: &Criterion,
+        facts: &Facts,
         dialect: Dialect,
         tools: &[ToolSpec],
     ) -> Result<String, PromptError> {
-        let base = self.base(criterion)?.text;
-        if tools.is_empty() {
-            return Ok(base);
+        let mut pieces = Vec::new();
+        if criterion.templates.contains_key(&Role::System) {
+            pieces.push(self.base(criterion, facts)?.text);
         }
-        Ok(format!("{base}\n\n{}", self.tool_part(criterion, dialect, tools)?.text))
+        if !tools.is_empty() {
+            pieces.push(self.tool_part(criterion, dialect, tools)?.text);
+        }
+        Ok(pieces.join("\n\n"))
     }
 
     /// The text of the task, to be followed by the pictures.
@@ -235,9 +245,22 @@ impl Pack {
         Ok(self.task_prompt(criterion, task)?.text)
     }
 
-    /// What closes an observation: the form of the answer.
+    /// What closes a task or an observation: the form of the answer; empty where the pack has none.
     pub fn reminder(&self, criterion: &Criterion, turn: Turn) -> Result<String, PromptError> {
-        Ok(self.reminder_prompt(criterion, turn)?.text)
+        self.if_there(criterion, Role::Reminder, || self.reminder_prompt(criterion, turn))
+    }
+
+    /// The text of a prompt for which a pack need not have a template.
+    fn if_there(
+        &self,
+        criterion: &Criterion,
+        role: Role,
+        render: impl FnOnce() -> Result<Prompt, PromptError>,
+    ) -> Result<String, PromptError> {
+        if !criterion.templates.contains_key(&role) {
+            return Ok(String::new());
+        }
+        Ok(render()?.text)
     }
 
     /// What to say to a reply that cannot be read; `problem` is a sentence.
@@ -252,17 +275,19 @@ impl Pack {
 
     /// What closes the last observation: answer now.
     pub fn last_turn(&self, criterion: &Criterion) -> Result<String, PromptError> {
-        Ok(self.render(criterion, Role::LastTurn, "last turn", context! {})?.text)
+        let render = || self.render(criterion, Role::LastTurn, "last turn", context! {});
+        self.if_there(criterion, Role::LastTurn, render)
     }
 
     /// The answer to a call that is made although none is allowed any more.
     pub fn no_more_tools(&self, criterion: &Criterion) -> Result<String, PromptError> {
-        Ok(self.render(criterion, Role::NoMoreTools, "no more tools", context! {})?.text)
+        let render = || self.render(criterion, Role::NoMoreTools, "no more tools", context! {});
+        self.if_there(criterion, Role::NoMoreTools, render)
     }
 
     /// Every prompt of every criterion, in all forms, with these tools and a made-up task.
     pub fn prompts(&self, tools: &[ToolSpec]) -> Result<Vec<Prompt>, PromptError> {
-        self.criteria.iter().flat_map(|criterion| self.prompts_of(criterion, tools)).collect()
+        self.criteria().iter().flat_map(|criterion| self.prompts_of(criterion, tools)).collect()
     }
 
     fn prompts_of(
@@ -273,27 +298,44 @@ impl Pack {
         let dialects = [Dialect::Native, Dialect::Tags];
         let instruction = "Change the colour of the small boat from white to green.";
         let note = ["The Edited Image shows a smaller frame than the Original Image.".to_owned()];
+        let asks = criterion.modes.values().any(|mode| mode.ask == Ask::Questions);
+        let question = asks.then_some("Is the small boat green?");
+        let facts = &Facts::default();
         let no_tools = Turn { dialect: Dialect::Native, tools_allowed: false, turns_left: None };
         let with_tools =
             dialects.map(|dialect| Turn { dialect, tools_allowed: true, turns_left: Some(5) });
+        let looks = criterion.modes.values().any(|mode| mode.tools);
+        let with_tools = with_tools.into_iter().filter(|_| looks);
         let problem = "there are two final answers.";
 
-        let mut prompts = vec![self.base(criterion)];
-        prompts.extend(dialects.map(|dialect| self.tool_part(criterion, dialect, tools)));
+        let has = |role| criterion.templates.contains_key(&role);
+        let mut prompts = Vec::new();
+        if has(Role::System) {
+            prompts.push(self.base(criterion, facts));
+        }
+        if looks {
+            prompts.extend(dialects.map(|dialect| self.tool_part(criterion, dialect, tools)));
+        }
         for notes in [&[], &note[..]] {
-            prompts.push(self.task_prompt(criterion, &TaskText { instruction, notes }));
+            let task = TaskText { instruction, notes, question, facts };
+            prompts.push(self.task_prompt(criterion, &task));
         }
         for turn in [no_tools].into_iter().chain(with_tools) {
-            prompts.push(self.reminder_prompt(criterion, turn));
+            if has(Role::Reminder) {
+                prompts.push(self.reminder_prompt(criterion, turn));
+            }
             prompts.push(self.repair_prompt(criterion, problem, turn));
         }
-        prompts.push(self.render(criterion, Role::LastTurn, "last turn", context! {}));
-        prompts.push(self.render(criterion, Role::NoMoreTools, "no more tools", context! {}));
+        for (role, title) in [(Role::LastTurn, "last turn"), (Role::NoMoreTools, "no more tools")] {
+            if has(role) {
+                prompts.push(self.render(criterion, role, title, context! {}));
+            }
+        }
         prompts
     }
 
-    fn base(&self, criterion: &Criterion) -> Result<Prompt, PromptError> {
-        self.render(criterion, Role::System, "base", context! {})
+    fn base(&self, criterion: &Criterion, facts: &Facts) -> Result<Prompt, PromptError> {
+        self.render(criterion, Role::System, "base", context! { facts => KnownFacts::of(facts) })
     }
 
     fn tool_part(
@@ -323,7 +365,13 @@ impl Pack {
         task: &TaskText<'_>,
     ) -> Result<Prompt, PromptError> {
         let title = if task.notes.is_empty() { "task" } else { "task with notes" };
-        let more = context! { instruction => task.instruction, notes => task.notes.to_vec() };
+        let TaskText { instruction, notes, question, facts } = *task;
+        let more = context! {
+            instruction => criterion.instruction.then_some(instruction),
+            notes => notes.to_vec(),
+            question => question,
+            facts => KnownFacts::of(facts),
+        };
         self.render(criterion, Role::Task, title, more)
     }
 
@@ -359,9 +407,14 @@ impl Pack {
         let texts = self.texts.get(&criterion.id).ok_or_else(no_template)?;
         let rule = RuleFunction::new(&criterion.id, Arc::clone(texts));
         let labels: Vec<String> = criterion.labels().iter().map(|l| l.name.clone()).collect();
+        let key = |key: &Key| {
+            let values: Vec<String> = key.values.iter().map(KeyValue::to_string).collect();
+            context! { name => key.name.as_str(), values => values }
+        };
         let context = context! {
             criterion => criterion.name.as_str(),
             labels => labels,
+            keys => criterion.keys().iter().map(key).collect::<Vec<_>>(),
             rule => Value::from_dyn_object(Arc::clone(&rule)),
             ..more
         };

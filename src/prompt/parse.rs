@@ -3,56 +3,167 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use toml::Spanned;
 
+use super::file::{CriterionEntry, PackFile, Templates, VariantEntry};
+use super::format1::OldFile;
 use super::lint::{Check, Finding};
-use super::pack::{CriterionEntry, PackFile, Role, RuleEntry, RulesFile};
+use super::role::Role;
+use super::rules::{RuleEntry, RulesFile};
 use super::source::{self, Files};
 use super::template::{self, Fault};
-use super::{Criterion, Pack, Rule};
+use super::{Criterion, Pack, Rubric, Rule, Variant, making};
 
-const PACK: &str = "pack.toml";
+pub(super) const PACK: &str = "pack.toml";
 pub(super) const RULES: &str = "rules.toml";
+/// The newest format that is read.
+const FORMAT: u32 = 2;
 
-/// The pack of these files, or everything that keeps it from being one.
-pub(super) fn parse(files: Files) -> Result<Pack, Vec<Finding>> {
+/// The pack of these files, in this variant, or everything that keeps it from being one.
+pub(super) fn parse(files: Files, variant: Option<&str>) -> Result<Pack, Vec<Finding>> {
     let mut findings = Vec::new();
-    let pack: Option<PackFile> = read_toml(&files, PACK, &mut findings);
-    let rules: Option<RulesFile> = read_toml(&files, RULES, &mut findings);
+    let file = pack_file(&files, &mut findings);
+    // A pack of format 1 always has rules; today one can do without.
+    let no_rules = !files.contains_key(RULES) && file.as_ref().is_some_and(|f| f.format > 1);
+    let rules: Option<RulesFile> = match no_rules {
+        true => Some(RulesFile::default()),
+        false => read_toml(&files, RULES, &mut findings),
+    };
     let environment = compile(&files, &mut findings);
-    let (Some(pack), Some(rules), Some(environment)) = (pack, rules, environment) else {
+    let (Some(file), Some(rules), Some(environment)) = (file, rules, environment) else {
         return Err(findings);
     };
-    check_name("name", &pack.name, &mut findings);
-    check_name("version", &pack.version, &mut findings);
-    if pack.criteria.is_empty() {
-        let message = "there is no [[criterion]]; add one".to_owned();
-        findings.push(Finding::new(Check::Format, PACK, None, message));
+    let variants: Vec<Variant> = file.variants.iter().map(Variant::of).collect();
+    let (file, mut rubric) = make(file, variant, &files, &mut findings)?;
+    let text = text_of(&files, PACK).unwrap_or_default();
+    for (criterion, entry) in rubric.criteria.iter_mut().zip(&file.criteria) {
+        criterion.templates =
+            templates_of(&file.templates, entry, criterion, text, &files, &mut findings);
     }
-    let pack_text = text_of(&files, PACK).unwrap_or_default();
-    let criteria = criteria(&pack, pack_text, &files, &mut findings);
     let rules_text = text_of(&files, RULES).unwrap_or_default();
-    let rules = self::rules(rules, rules_text, &criteria, &mut findings);
+    let rules = self::rules(rules, rules_text, &rubric.criteria, &mut findings);
     if !findings.is_empty() {
         return Err(findings);
     }
-    let texts = criteria.iter().map(|criterion| {
+    let texts = rubric.criteria.iter().map(|criterion| {
         let own = rules.iter().filter(|rule| rule.criteria.contains(&criterion.id));
         let texts = own.map(|rule| (rule.id.clone(), rule.text.clone())).collect();
         (criterion.id.clone(), Arc::new(texts))
     });
     Ok(Pack {
-        name: pack.name,
-        version: pack.version,
-        about: pack.about,
+        name: file.name,
+        version: file.version,
+        about: file.about,
         hash: source::hash(&files),
+        variants,
         texts: texts.collect(),
         files,
-        criteria,
+        rubric: Arc::new(rubric),
         rules,
         environment,
     })
+}
+
+/// The rubric of these files: no template is looked at.
+pub(super) fn rubric(files: &Files, variant: Option<&str>) -> Result<Rubric, Vec<Finding>> {
+    let mut findings = Vec::new();
+    let file = pack_file(files, &mut findings).ok_or_else(|| std::mem::take(&mut findings))?;
+    let (_, rubric) = make(file, variant, files, &mut findings)?;
+    if findings.is_empty() { Ok(rubric) } else { Err(findings) }
+}
+
+/// `pack.toml`, whatever its format.
+fn pack_file(files: &Files, findings: &mut Vec<Finding>) -> Option<PackFile> {
+    #[derive(Deserialize)]
+    struct Head {
+        format: Option<u32>,
+    }
+    let head: Head = read_toml(files, PACK, findings)?;
+    let converted = match head.format {
+        None | Some(1) => read_toml::<OldFile>(files, PACK, findings)?.converted(),
+        Some(FORMAT) => return read_toml(files, PACK, findings),
+        Some(other) => {
+            let message = format!(
+                "format = {other} is none that this version of deeplook reads; it reads up to {FORMAT}"
+            );
+            findings.push(Finding::new(Check::Format, PACK, None, message));
+            return None;
+        }
+    };
+    match converted {
+        Ok(file) => Some(file),
+        Err(error) => {
+            findings.push(Finding::new(Check::Format, PACK, None, error.to_string()));
+            None
+        }
+    }
+}
+
+/// The file with the changes of a variant, and its rubric.
+fn make(
+    file: PackFile,
+    variant: Option<&str>,
+    files: &Files,
+    findings: &mut Vec<Finding>,
+) -> Result<(PackFile, Rubric), Vec<Finding>> {
+    let text = text_of(files, PACK).unwrap_or_default();
+    check_name("name", &file.name, findings);
+    check_name("version", &file.version, findings);
+    check_variants(&file, text, findings);
+    let chosen = variant.map(|name| {
+        file.variants.iter().find(|entry| entry.name.get_ref() == name).cloned().ok_or_else(|| {
+            let known: Vec<&str> =
+                file.variants.iter().map(|entry| entry.name.get_ref().as_str()).collect();
+            let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+            let message = format!("there is no variant {name:?}; there are: {known}");
+            vec![Finding::new(Check::Format, PACK, None, message)]
+        })
+    });
+    let chosen = chosen.transpose()?;
+    let file = match &chosen {
+        Some(chosen) => file.varied(chosen),
+        None => file,
+    };
+    let (mut rubric, found) = making::rubric(&file, text);
+    findings.extend(found);
+    rubric.variant = variant.map(str::to_owned);
+    Ok((file, rubric))
+}
+
+impl Variant {
+    fn of(entry: &VariantEntry) -> Self {
+        Self { name: entry.name.get_ref().clone(), about: entry.about.clone() }
+    }
+}
+
+fn check_variants(file: &PackFile, text: &str, findings: &mut Vec<Finding>) {
+    let mut seen = BTreeSet::new();
+    for variant in &file.variants {
+        let name = variant.name.get_ref();
+        let mut wrong = |at: usize, message: String| {
+            findings.push(Finding::new(Check::Format, PACK, Some(line_at(text, at)), message));
+        };
+        if !seen.insert(name) || name.trim().is_empty() {
+            let message =
+                format!("a variant is called {name:?}, which is empty or taken; rename it");
+            wrong(variant.name.span().start, message);
+        }
+        for entry in &variant.criteria {
+            let id = entry.id.get_ref();
+            if !file.criteria.iter().any(|known| known.id.get_ref() == id) {
+                let message = format!("the variant {name:?} changes {id:?}, which is no criterion");
+                wrong(entry.id.span().start, message);
+            }
+        }
+        for entry in &variant.composites {
+            let id = entry.id.get_ref();
+            if !file.composites.iter().any(|known| known.id.get_ref() == id) {
+                let message = format!("the variant {name:?} changes {id:?}, which is no composite");
+                wrong(entry.id.span().start, message);
+            }
+        }
+    }
 }
 
 /// A file's text, if it is there and is text.
@@ -69,7 +180,7 @@ pub(super) fn templates(files: &Files) -> impl Iterator<Item = (&str, &str)> {
 }
 
 /// The line of a place in a text, counted from 1.
-fn line_at(text: &str, place: usize) -> usize {
+pub(super) fn line_at(text: &str, place: usize) -> usize {
     1 + text.bytes().take(place).filter(|&byte| byte == b'\n').count()
 }
 
@@ -150,69 +261,34 @@ fn check_name(key: &str, name: &str, findings: &mut Vec<Finding>) {
     }
 }
 
-fn criteria(
-    pack: &PackFile,
+/// The templates of a criterion by role; those that it needs must be there.
+fn templates_of(
+    for_all: &Templates,
+    entry: &CriterionEntry,
+    criterion: &Criterion,
     text: &str,
     files: &Files,
     findings: &mut Vec<Finding>,
-) -> Vec<Criterion> {
-    let mut seen = BTreeSet::new();
-    pack.criteria
-        .iter()
-        .map(|entry| {
+) -> BTreeMap<Role, String> {
+    let named = for_all.iter().chain(&entry.templates).map(|(role, name)| (*role, name));
+    let named: BTreeMap<Role, &toml::Spanned<String>> = named.collect();
+    let tools = criterion.modes.values().any(|mode| mode.tools);
+    let id = &criterion.id;
+    for role in Role::ALL.into_iter().filter(|role| role.is_needed(tools)) {
+        if !named.contains_key(&role) {
             let line = Some(line_at(text, entry.id.span().start));
-            let id = entry.id.get_ref();
-            let mut wrong = |check, line, message| {
-                findings.push(Finding::new(check, PACK, line, message));
-            };
-            if !seen.insert(id) {
-                wrong(Check::Format, line, format!("there are two criteria {id:?}; rename one"));
-            }
-            let templates = templates_of(pack, entry);
-            for role in Role::ALL {
-                match templates.get(&role) {
-                    None => wrong(
-                        Check::Template,
-                        line,
-                        format!("the criterion {id:?} has no {role} template; name one under templates"),
-                    ),
-                    Some(name) => {
-                        if let Some(message) = missing_template(files, name.get_ref()) {
-                            let line = Some(line_at(text, name.span().start));
-                            wrong(Check::Template, line, message);
-                        }
-                    }
-                }
-            }
-            if entry.modes.is_empty() {
-                wrong(Check::Format, line, format!("the criterion {id:?} has no mode; add one under modes"));
-            }
-            let criterion = Criterion {
-                id: id.clone(),
-                name: entry.name.clone(),
-                answer: entry.answer.clone(),
-                score: entry.score.clone(),
-                modes: entry.modes.clone(),
-                templates: templates.into_iter().map(|(role, name)| (role, name.get_ref().clone())).collect(),
-            };
-            let labels = criterion.labels();
-            let names: BTreeSet<&str> = labels.iter().map(|label| label.name.as_str()).collect();
-            if labels.len() < 2 || names.len() < labels.len() || names.contains("") {
-                wrong(Check::Label, line, format!("the criterion {id:?} needs two or more different labels; name them under answer"));
-            }
-            if let Some(problem) = criterion.score.problem_with(labels) {
-                wrong(Check::Label, line, format!("the score of {id:?}: {problem}"));
-            }
-            criterion
-        })
-        .collect()
-}
-
-fn templates_of<'a>(
-    pack: &'a PackFile,
-    criterion: &'a CriterionEntry,
-) -> BTreeMap<Role, &'a Spanned<String>> {
-    pack.templates.iter().chain(&criterion.templates).map(|(role, name)| (*role, name)).collect()
+            let message =
+                format!("the criterion {id:?} has no {role} template; name one under templates");
+            findings.push(Finding::new(Check::Template, PACK, line, message));
+        }
+    }
+    for name in named.values() {
+        if let Some(message) = missing_template(files, name.get_ref()) {
+            let line = Some(line_at(text, name.span().start));
+            findings.push(Finding::new(Check::Template, PACK, line, message));
+        }
+    }
+    named.into_iter().map(|(role, name)| (role, name.get_ref().clone())).collect()
 }
 
 fn rules(

@@ -7,6 +7,7 @@ use std::path::Path;
 
 use super::PromptError;
 use crate::hash::Hash;
+use crate::received;
 
 /// The files of a pack by name.
 pub type Files = BTreeMap<String, Vec<u8>>;
@@ -30,6 +31,24 @@ macro_rules! packs {
 
 packs! {
     "dlebench/v1": [
+        "answer.j2",
+        "final_form.j2",
+        "if.j2",
+        "if_tools.j2",
+        "labels.j2",
+        "last_turn.j2",
+        "no_more_tools.j2",
+        "pack.toml",
+        "reminder.j2",
+        "repair.j2",
+        "rules.toml",
+        "task.j2",
+        "tool_form.j2",
+        "tool_habits.j2",
+        "vc.j2",
+        "vc_tools.j2",
+    ],
+    "dlebench/v2": [
         "answer.j2",
         "final_form.j2",
         "if.j2",
@@ -84,7 +103,7 @@ pub(super) fn read_folder(folder: &Path) -> Result<Files, PromptError> {
             )));
         }
         let mut bytes = Vec::new();
-        fs::File::open(entry.path())
+        received::open(&entry.path())
             .and_then(|file| file.take(MOST_BYTES + 1).read_to_end(&mut bytes))
             .map_err(|e| unreadable(&name, e))?;
         if bytes.len() as u64 > MOST_BYTES {

@@ -2,7 +2,8 @@
 //!
 //! A template places texts: `{{ variable }}`, `{{ rule("id") }}`, `if`, `for` and `include`, and
 //! nothing else. There is no way in it to build up data, so a hostile pack can at worst write a
-//! long text, and that is bounded.
+//! long text, and that is bounded. So is what the engine gets to read: it recurses into whatever is
+//! chained or nested, and a stack that overflows ends the process.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,10 +13,17 @@ use minijinja::syntax::SyntaxConfig;
 use minijinja::value::Object;
 use minijinja::{Environment, Error, ErrorKind, State, UndefinedBehavior, Value};
 
+use crate::case::Facts;
+
 /// Steps that rendering one prompt may take; ours take a few hundred.
 const FUEL: u64 = 50_000;
 /// Bytes that one prompt may have; ours have some 10,000.
 const LONGEST: usize = 1 << 20;
+/// Words and signs that a tag may have; ours have nine at most.
+const LONGEST_TAG: usize = 200;
+/// How deep `if` and `for` may lie in each other, where every `elif` lies in the one before it; ours
+/// are four deep.
+const DEEPEST: usize = 50;
 const STATEMENTS: [&str; 7] = ["if", "elif", "else", "endif", "for", "endfor", "include"];
 
 /// An environment in which an undefined variable is an error and nothing is escaped.
@@ -138,6 +146,23 @@ impl Object for RuleFunction {
     }
 }
 
+/// What is known of a case. A fact that it does not have is empty.
+#[derive(Debug)]
+pub(super) struct KnownFacts(BTreeMap<String, String>);
+
+impl KnownFacts {
+    pub(super) fn of(facts: &Facts) -> Value {
+        let known = facts.iter().map(|(name, fact)| (name.clone(), fact.to_string()));
+        Value::from_object(Self(known.collect()))
+    }
+}
+
+impl Object for KnownFacts {
+    fn get_value(self: &Arc<Self>, key: &Value) -> Option<Value> {
+        Some(Value::from(self.0.get(key.as_str()?).map_or("", String::as_str)))
+    }
+}
+
 /// What a template refers to by name, each with its line.
 #[derive(Debug, Default)]
 pub(super) struct Uses {
@@ -148,28 +173,75 @@ pub(super) struct Uses {
 /// Reads the tags of a template and refuses what a pack may not do; the error has its line.
 pub(super) fn scan(source: &str) -> Result<Uses, (usize, String)> {
     let mut uses = Uses::default();
-    let mut rest = source;
-    while let Some(start) =
-        rest.find("{%").into_iter().chain(rest.find("{{")).chain(rest.find("{#")).min()
-    {
-        let line = 1 + source[..source.len() - rest.len() + start].matches('\n').count();
+    let mut blocks = Blocks::default();
+    let (mut rest, mut line) = (source, 1);
+    while let Some(start) = next_tag(rest) {
+        line += newlines(&rest[..start]);
         let (open, body) = rest[start..].split_at(2);
         let close = match open {
             "{%" => "%}",
             "{{" => "}}",
             _ => "#}",
         };
-        let unclosed = || (line, format!("{open} is never closed; end it with {close}"));
-        if open == "{#" {
-            rest = &body[body.find(close).ok_or_else(unclosed)? + 2..];
-            continue;
+        let end = if open == "{#" { body.find(close) } else { end_of_tag(body, close) };
+        let end =
+            end.ok_or_else(|| (line, format!("{open} is never closed; end it with {close}")))?;
+        if open != "{#" {
+            let tag = body[..end].trim_matches(['-', '+']).trim();
+            check_tag(tag, open == "{%", line, &mut uses, &mut blocks)
+                .map_err(|message| (line, message))?;
         }
-        let end = end_of_tag(body, close).ok_or_else(unclosed)?;
-        let tag = body[..end].trim_matches(['-', '+']).trim();
-        check_tag(tag, open == "{%", line, &mut uses).map_err(|message| (line, message))?;
+        line += newlines(&body[..end]);
         rest = &body[end + 2..];
     }
     Ok(uses)
+}
+
+/// Where the next tag or comment begins.
+fn next_tag(text: &str) -> Option<usize> {
+    let begins = |at: &usize| matches!(text.as_bytes().get(at + 1), Some(b'{' | b'%' | b'#'));
+    text.match_indices('{').map(|(at, _)| at).find(begins)
+}
+
+fn newlines(text: &str) -> usize {
+    text.matches('\n').count()
+}
+
+/// How deep each open block lies.
+#[derive(Debug, Default)]
+struct Blocks(Vec<usize>);
+
+impl Blocks {
+    fn enter(&mut self, statement: &str) -> Result<(), String> {
+        let depth = self.0.last().copied().unwrap_or(0) + 1;
+        match statement {
+            "if" | "for" => self.0.push(depth),
+            "elif" => {
+                self.0.pop();
+                self.0.push(depth);
+            }
+            // What does not belong together is the engine's to say: it reads no further.
+            "endif" | "endfor" => drop(self.0.pop()),
+            _ => {}
+        }
+        if self.0.last().is_some_and(|depth| *depth > DEEPEST) {
+            return Err(format!(
+                "more than {DEEPEST} if, elif and for lie in each other; nest them less"
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// How many words and signs there are; a text in quotes is one.
+fn words(tag: &str) -> usize {
+    let (mut count, mut in_word) = (0, false);
+    for (_, c) in unquoted(tag) {
+        let of_word = c.is_ascii_alphanumeric() || c == '_';
+        count += usize::from(!(c.is_whitespace() || of_word && in_word));
+        in_word = of_word;
+    }
+    count
 }
 
 /// Where a tag ends; what stands in quotes does not end it.
@@ -201,12 +273,24 @@ fn unquoted(text: &str) -> impl Iterator<Item = (usize, char)> {
     })
 }
 
-fn check_tag(tag: &str, statement: bool, line: usize, uses: &mut Uses) -> Result<(), String> {
+fn check_tag(
+    tag: &str,
+    statement: bool,
+    line: usize,
+    uses: &mut Uses,
+    blocks: &mut Blocks,
+) -> Result<(), String> {
+    if words(tag) > LONGEST_TAG {
+        return Err(format!(
+            "a tag has more than {LONGEST_TAG} words and signs; write several of them"
+        ));
+    }
     if statement {
         let word = tag.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
         if !STATEMENTS.contains(&word) {
             return Err(format!("{word:?} cannot be used here; use {}", STATEMENTS.join(", ")));
         }
+        blocks.enter(word)?;
         if word == "include" {
             let name = quoted_alone(tag["include".len()..].trim())
                 .ok_or("include takes one quoted file name; write {% include \"file.j2\" %}")?;
@@ -214,7 +298,9 @@ fn check_tag(tag: &str, statement: bool, line: usize, uses: &mut Uses) -> Result
             return Ok(());
         }
     }
-    if let Some((_, operator)) = unquoted(tag).find(|(_, c)| matches!(c, '*' | '~' | '+')) {
+    // Inside of braces the engine would not see the end of the tag that we see.
+    let refused = |c: char| matches!(c, '*' | '~' | '+' | '{' | '}');
+    if let Some((_, operator)) = unquoted(tag).find(|(_, c)| refused(*c)) {
         return Err(format!("{operator:?} cannot be used here; write the text out instead"));
     }
     let mut calls = tag;

@@ -1,12 +1,16 @@
 //! Snapshots are for reading: a change of wording shows up in review, word for word.
 
+mod format2;
+
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use deeplook_tools::ToolSpec;
 use serde_json::json;
 
 use super::*;
+
+mod bounds;
 
 const ID: &str = "dlebench/v1";
 
@@ -71,10 +75,11 @@ fn every_prompt_reads_well() {
 fn the_base_is_the_same_with_and_without_tools_in_both_dialects() {
     let pack = pack();
     for criterion in pack.criteria() {
-        let base = pack.system(criterion, Dialect::Native, &[]).unwrap();
-        assert_eq!(base, pack.system(criterion, Dialect::Tags, &[]).unwrap());
+        let facts = &Facts::default();
+        let base = pack.system(criterion, facts, Dialect::Native, &[]).unwrap();
+        assert_eq!(base, pack.system(criterion, facts, Dialect::Tags, &[]).unwrap());
         for dialect in [Dialect::Native, Dialect::Tags] {
-            let whole = pack.system(criterion, dialect, &tools()).unwrap();
+            let whole = pack.system(criterion, facts, dialect, &tools()).unwrap();
             assert!(whole.starts_with(&format!("{base}\n\n## Tools")), "{}", criterion.id);
         }
     }
@@ -86,7 +91,7 @@ fn only_the_tools_that_are_there_are_spoken_of() {
     let one = &tools()[1..2];
     for dialect in [Dialect::Native, Dialect::Tags] {
         for criterion in pack.criteria() {
-            let text = pack.system(criterion, dialect, one).unwrap();
+            let text = pack.system(criterion, &Facts::default(), dialect, one).unwrap();
             assert!(text.contains("zoom_in"));
             assert!(!text.contains("localize_differences") && !text.contains("detect_object"));
         }
@@ -98,7 +103,9 @@ fn what_comes_from_outside_is_not_read_as_a_template() {
     let pack = pack();
     let criterion = pack.criterion("if").unwrap();
     let instruction = "{{ labels }} {% include \"if.j2\" %} <b>&amp;</b>";
-    let text = pack.task(criterion, &TaskText { instruction, notes: &[] }).unwrap();
+    let facts = &Facts::default();
+    let task = TaskText { instruction, notes: &[], question: None, facts };
+    let text = pack.task(criterion, &task).unwrap();
     assert!(text.contains(instruction), "{text}");
 }
 
@@ -135,19 +142,52 @@ fn scores_are_those_of_the_paper() {
 
 #[test]
 fn modes_show_what_the_paper_shows() {
-    use PictureKind::*;
     let pack = pack();
     let view = |id: &str, mode| pack.criterion(id).unwrap().modes[&mode].clone();
+    let shown = |view: &ModeView| -> Vec<String> {
+        let name = |one: &PictureView| {
+            let how = match &one.treatment {
+                Treatment::Whole => "whole",
+                Treatment::Crop { .. } => "crop",
+                Treatment::Mask { .. } => "mask",
+                _ => "other",
+            };
+            format!("{} {how}{}", one.name, if one.optional { " if there is one" } else { "" })
+        };
+        view.views.iter().map(name).collect()
+    };
     for id in ["if", "vc"] {
-        let whole = vec![Original, Edited];
-        assert_eq!(view(id, Mode::Tool), ModeView { pictures: whole.clone(), tools: true });
-        assert_eq!(view(id, Mode::Plain), ModeView { pictures: whole, tools: false });
+        for (mode, tools) in [(Mode::Tool, true), (Mode::Plain, false)] {
+            let view = view(id, mode);
+            assert_eq!(shown(&view), ["Original Image whole", "Edited Image whole"]);
+            assert_eq!((view.tools, view.ask), (tools, Ask::Whole));
+        }
     }
-    let crops = vec![OriginalCrop, EditedCrop, ReferenceCrop];
-    assert_eq!(view("if", Mode::Oracle), ModeView { pictures: crops, tools: false });
-    let masked = vec![OriginalMasked, EditedMasked, ReferenceMasked];
-    assert!(masked.iter().all(|picture| picture.treatment() == Treatment::Masked));
-    assert_eq!(view("vc", Mode::Oracle), ModeView { pictures: masked, tools: true });
+    for (id, how, tools) in [("if", "crop", false), ("vc", "mask", true)] {
+        let view = view(id, Mode::Oracle);
+        let expected = [
+            format!("Original Image {how}"),
+            format!("Edited Image {how}"),
+            format!("Reference Image {how} if there is one"),
+        ];
+        assert_eq!(shown(&view), expected);
+        assert_eq!(view.tools, tools);
+        assert_eq!(matches!(view.ask, Ask::Targets { .. }), id == "if");
+    }
+}
+
+#[test]
+fn a_pack_of_format_1_says_the_same_as_the_same_pack_of_format_2() {
+    let (old, new) = (pack(), Pack::embedded("dlebench/v2").unwrap());
+    let prompts = |pack: &Pack| -> Vec<(String, String, String)> {
+        let prompts = pack.prompts(&tools()).unwrap().into_iter();
+        prompts.map(|prompt| (prompt.criterion, prompt.title, prompt.text)).collect()
+    };
+    assert_eq!(prompts(&old), prompts(&new));
+    let rubric = |pack: &Pack| serde_json::to_value(pack.rubric()).unwrap();
+    assert_eq!(rubric(&old), rubric(&new));
+    let quick = Rubric::of(&source::embedded(ID).unwrap(), None).unwrap();
+    assert_eq!(serde_json::to_value(quick).unwrap(), rubric(&old));
 }
 
 #[test]
@@ -359,8 +399,8 @@ fn hostile_templates_end() {
     let long = format!("{}{{% for a in labels %}}{}{{% endfor %}}", "", "x".repeat(900_000));
     for (hostile, expected) in [
         (nested, "too many steps"),
-        (deep, "recursion"),
-        (parentheses, "recursion"),
+        (deep, "nest them less"),
+        (parentheses, "write several of them"),
         (long, "longer than 1 MB"),
         ("{% include \"labels.j2\" %}".to_owned(), "without end"),
     ] {

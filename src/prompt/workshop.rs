@@ -46,23 +46,48 @@ pub fn renamed(mut files: Files, name: &str) -> Files {
 /// The same pack with every mode's pictures in the opposite order: what a judge sees second it sees
 /// first. `None` where `pack.toml` does not list them in the usual way.
 pub fn with_pictures_reversed(mut files: Files) -> Option<Files> {
-    const KEY: &str = "pictures = [";
+    // Of format 1, and of format 2.
+    const KEYS: [&str; 2] = ["pictures = [", "views = ["];
     let text = text_of(&files)?;
     let mut rest = text.as_str();
     let mut reversed = String::new();
-    while let Some(at) = rest.find(KEY) {
-        let (before, list) = rest.split_at(at + KEY.len());
-        let (list, after) = list.split_at(list.find(']')?);
-        let names: Vec<&str> = list.split(',').map(str::trim).filter(|n| !n.is_empty()).collect();
+    while let Some((at, key)) = KEYS.iter().filter_map(|k| Some((rest.find(k)?, k))).min() {
+        let (before, list) = rest.split_at(at + key.len());
+        let (items, end) = items(list)?;
         reversed += before;
-        reversed += &names.into_iter().rev().collect::<Vec<_>>().join(", ");
-        rest = after;
+        reversed += &items.into_iter().rev().collect::<Vec<_>>().join(", ");
+        rest = &list[end..];
     }
     reversed += rest;
     (reversed != text).then(|| {
         files.insert(PACK.to_owned(), reversed.into_bytes());
         files
     })
+}
+
+/// The items of a list whose bracket has been read, and where it ends; `None` where a comment or the
+/// end of the text comes first.
+fn items(list: &str) -> Option<(Vec<&str>, usize)> {
+    let (mut items, mut start, mut depth, mut quoted) = (Vec::new(), 0, 0, false);
+    for (at, c) in list.char_indices() {
+        match c {
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '#' => return None,
+            '[' | '{' => depth += 1,
+            ',' | ']' if depth == 0 => {
+                items.push(list[start..at].trim());
+                start = at + 1;
+                if c == ']' {
+                    items.retain(|item| !item.is_empty());
+                    return Some((items, at));
+                }
+            }
+            ']' | '}' => depth -= 1,
+            _ => {}
+        }
+    }
+    None
 }
 
 fn text_of(files: &Files) -> Option<String> {
@@ -107,17 +132,22 @@ mod tests {
 
     #[test]
     fn pictures_come_in_the_opposite_order() {
+        for id in Pack::list() {
+            let files = files_of(id).unwrap();
+            let turned = with_pictures_reversed(files.clone()).unwrap();
+            let pack = Pack::checked(turned.clone()).unwrap();
+            let original = Pack::embedded(id).unwrap();
+            for (ours, theirs) in pack.criteria().iter().zip(original.criteria()) {
+                for (mode, view) in &ours.modes {
+                    let mut back = view.views.clone();
+                    back.reverse();
+                    assert_eq!(back, theirs.modes[mode].views);
+                }
+            }
+            assert_eq!(with_pictures_reversed(turned).unwrap().len(), files.len());
+        }
         let files = files_of("dlebench/v1").unwrap();
         let turned = with_pictures_reversed(files.clone()).unwrap();
-        let pack = Pack::checked(turned.clone()).unwrap();
-        let original = Pack::embedded("dlebench/v1").unwrap();
-        for (ours, theirs) in pack.criteria().iter().zip(original.criteria()) {
-            for (mode, view) in &ours.modes {
-                let mut back = view.pictures.clone();
-                back.reverse();
-                assert_eq!(back, theirs.modes[mode].pictures);
-            }
-        }
         assert_eq!(with_pictures_reversed(turned).unwrap(), files);
     }
 

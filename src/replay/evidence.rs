@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::hash::Hash;
-
-/// A larger file is no picture and no prompt.
-const LARGEST: u64 = 1 << 30;
+use crate::received;
+use crate::trace::LARGEST_BLOB as LARGEST;
 
 /// All the blob stores that were looked into.
 #[derive(Debug, Default)]
@@ -37,7 +36,8 @@ impl Store {
     /// A folder that cannot be read is an empty one: every blob is missing then.
     fn open(folder: &Path) -> Self {
         let mut files: HashMap<String, Vec<PathBuf>> = HashMap::new();
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let folder = received::is_folder(folder).then(|| fs::read_dir(folder));
+        for entry in folder.into_iter().flatten().flatten().flatten() {
             let name = entry.file_name().to_string_lossy().into_owned();
             let stem = name.split('.').next().unwrap_or_default().to_owned();
             // A link could lead anywhere, and a pipe may never end.
@@ -75,15 +75,16 @@ impl Store {
         let path = self.files.get(hash.as_str()).and_then(|files| files.first());
         path.map_or_else(
             || Err("it is missing".to_owned()),
-            |path| fs::read(path).map_err(|error| error.to_string()),
+            |path| received::read(path, LARGEST).map_err(|error| error.to_string()),
         )
     }
 }
 
 fn hash_of(path: &Path) -> io::Result<Hash> {
-    let mut file = fs::File::open(path)?;
-    if file.metadata()?.len() > LARGEST {
+    let file = received::open(path)?;
+    let length = file.metadata()?.len();
+    if length > LARGEST {
         return Err(io::Error::other("it is larger than 1 GiB"));
     }
-    Hash::of_reader(&mut file)
+    Hash::of_reader(&mut file.take(length))
 }

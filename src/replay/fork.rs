@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use deeplook_tools::scene::View;
 use deeplook_tools::{Picture, ToolOutput};
 
 use super::evidence::{Evidence, Store};
@@ -35,7 +34,7 @@ impl Fork {
     /// Keeps what happened before the turn `from`; the error says why that cannot be.
     pub fn before(bundle: &Bundle, from: u32) -> Result<Self, String> {
         let manifest = &bundle.manifest;
-        rebuild::check_limits(bundle).map_err(|error| error.to_string())?;
+        rebuild::check_settings(bundle).map_err(|error| error.to_string())?;
         let store = Evidence::default().store(bundle.blobs().folder());
         let case = rebuild::case(manifest, &store)?;
         let case =
@@ -69,7 +68,7 @@ impl Recaller {
     /// nothing to go on.
     pub fn observations(&self, folder: &Path, today: &Manifest) -> Result<Recalled, String> {
         let bundle = Bundle::read(folder).map_err(|error| error.to_string())?;
-        rebuild::check_limits(&bundle).map_err(|error| error.to_string())?;
+        rebuild::check_settings(&bundle).map_err(|error| error.to_string())?;
         if let Some(flaw) = bundle.flaws.first() {
             return Err(format!(
                 "its trace is not as it was written: events.jsonl, line {}: {}",
@@ -83,7 +82,7 @@ impl Recaller {
                 let (name, why) = (OutcomeName::from(outcome), outcome.reason());
                 return Err(format!("its trace ended as {name}: {}", why.unwrap_or_default()));
             }
-            Some(Outcome::Verdict { .. } | Outcome::Abstained { .. }) => {}
+            Some(Outcome::Verdict(_) | Outcome::Abstained { .. }) => {}
         }
         let then = &bundle.manifest;
         if Inputs::of(&then.case) != Inputs::of(&today.case) {
@@ -143,8 +142,8 @@ fn look(observed: &Observed, store: &Store) -> Result<RecalledLook, String> {
             let view = |seen: &Seen| {
                 let bytes = store.get(&seen.blob).map_err(|why| format!("{}: {why}", seen.name))?;
                 let picture = Picture::decode(&seen.name, &bytes).map_err(|e| e.to_string())?;
-                let (name, panels) = (seen.name.clone(), seen.panels.clone());
-                Ok(View { name, picture: Arc::new(picture), panels })
+                rebuild::view(seen, picture)
+                    .ok_or_else(|| format!("{:?} is not cut from where it says", seen.name))
             };
             // What was said of pictures for which there was no room is said again, if it is so.
             let left_out = unsent(pictures.iter().filter(|seen| seen.sent.is_none()).count());

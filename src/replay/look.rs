@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use deeplook_tools::scene::{Panel, View};
+use deeplook_tools::enhancer;
+use deeplook_tools::scene::View;
 use deeplook_tools::{Picture, Scene, ToolError, ToolOutput, Toolbox};
 use serde_json::{Value, json};
 
@@ -39,7 +40,7 @@ impl Live {
     fn look(&self, call: &ToolCall) -> Result<Today, String> {
         if self.toolbox.is_only_on_record(&call.name) {
             let unavailable = self.toolbox.unavailable();
-            let why = unavailable.get(&call.name).or(unavailable.values().next());
+            let why = unavailable.get(&call.name).or_else(|| unavailable.get(enhancer::NETWORK));
             let why = why.map_or("the network that it used is not here", String::as_str);
             return Err(why.to_owned());
         }
@@ -131,20 +132,7 @@ impl Walk<'_> {
     }
 
     fn recorded_views(&self, pictures: &[Seen]) -> Vec<View> {
-        let view = |seen: &Seen| {
-            let picture = Arc::new(self.picture(&seen.blob)?);
-            // Nobody vouches for the record: a tool must not be led outside of a picture.
-            let size = picture.size();
-            let inside = |panel: &Panel| {
-                !panel.area.is_empty()
-                    && !panel.region.is_empty()
-                    && panel.area.clipped(size) == panel.area
-            };
-            if !seen.panels.iter().all(inside) {
-                return None;
-            }
-            Some(View { name: seen.name.clone(), picture, panels: seen.panels.clone() })
-        };
+        let view = |seen: &Seen| rebuild::view(seen, self.picture(&seen.blob)?);
         pictures.iter().filter_map(view).collect()
     }
 

@@ -21,6 +21,7 @@ use deeplook_tools::Toolbox;
 use self::evidence::Evidence;
 pub use self::fork::{Fork, Recaller};
 use self::rebuild::Packs;
+pub(crate) use self::rebuild::impossible_setting;
 pub use self::report::{Divergence, PixelDifference, Replayed};
 use self::results::Results;
 pub use self::results::missing_traces;
@@ -70,7 +71,7 @@ impl<'a> Replayer<'a> {
     /// Replays the bundle in `folder`. An error means that it cannot be read at all.
     pub fn replay(&self, folder: &Path) -> Result<Replayed, TraceError> {
         let bundle = Bundle::read(folder)?;
-        rebuild::check_limits(&bundle)?;
+        rebuild::check_settings(&bundle)?;
         let store = self.evidence.store(bundle.blobs().folder());
         let mut walk = Walk::new(&bundle, &store);
         walk.check_files();

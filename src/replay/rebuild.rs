@@ -3,46 +3,90 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use deeplook_tools::Toolbox;
+use deeplook_tools::scene::{Panel, View};
+use deeplook_tools::{Picture, Toolbox};
 
 use super::evidence::Store;
-use crate::case::{EditCase, InputPicture};
+use crate::case::{Case, EditCase, InputPicture};
 use crate::hash::Hash;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::SentPicture;
 use crate::prompt::{Files, Pack};
 use crate::trace::{
-    Bundle, FileRecord, Manifest, StoredMessage, StoredPart, StoredPicture, TraceError, What,
+    Bundle, FileRecord, Manifest, Seen, StoredMessage, StoredPart, StoredPicture, TraceError, What,
 };
 
 /// More turns or files than any judgement has: what would be made of them is refused beforehand.
 const MOST_TURNS: u32 = 1000;
 const MOST_FILES: usize = 100;
 const LARGEST_FILE: usize = 1 << 20;
+/// More targets, parts or pictures than any case has: each is decoded or cut.
+const MOST_TARGETS: usize = 200;
+/// More than any server takes.
+const MOST_SIDE: u32 = 1 << 16;
 
-/// Refuses what would take all memory.
-pub(super) fn check_limits(bundle: &Bundle) -> Result<(), TraceError> {
-    let manifest = &bundle.manifest;
-    let problem = if manifest.limits.turns > MOST_TURNS {
-        format!("limits.turns is {}, more than {MOST_TURNS}", manifest.limits.turns)
+/// What in the settings of a trace no judgement can have had: it would take all memory, or lead
+/// arithmetic astray. Nobody vouches for a trace, so this comes before anything is made of it.
+pub(crate) fn impossible_setting(manifest: &Manifest) -> Option<String> {
+    let (limits, sending) = (&manifest.limits, &manifest.preprocessing.sending);
+    let case = &manifest.case;
+    let counted = [
+        ("case.boxes", case.boxes.len()),
+        ("case.pictures", case.pictures.len()),
+        ("parts", manifest.parts.len()),
+    ];
+    if let Some((name, count)) = counted.into_iter().find(|(_, count)| *count > MOST_TARGETS) {
+        Some(format!("{name} are {count}, more than {MOST_TARGETS}"))
+    } else if limits.turns > MOST_TURNS {
+        Some(format!("limits.turns is {}, more than {MOST_TURNS}", limits.turns))
     } else if manifest.pack.files.len() > MOST_FILES {
-        format!("pack.files are {}, more than {MOST_FILES}", manifest.pack.files.len())
+        Some(format!("pack.files are {}, more than {MOST_FILES}", manifest.pack.files.len()))
+    } else if !(1..=MOST_SIDE).contains(&sending.max_side) {
+        let side = sending.max_side;
+        Some(format!("preprocessing.sending.max_side is {side}, not from 1 to {MOST_SIDE}"))
+    } else if !(1..=100).contains(&sending.jpeg_quality) {
+        let quality = sending.jpeg_quality;
+        Some(format!("preprocessing.sending.jpeg_quality is {quality}, not from 1 to 100"))
     } else {
-        return Ok(());
-    };
-    Err(TraceError::Malformed { path: bundle.folder.join("manifest.json"), problem })
+        None
+    }
 }
 
-/// Prompt packs by the hashes of their files.
+/// The same as an error of its manifest.
+pub(super) fn check_settings(bundle: &Bundle) -> Result<(), TraceError> {
+    impossible_setting(&bundle.manifest).map_or(Ok(()), |problem| {
+        Err(TraceError::Malformed { path: bundle.folder.join("manifest.json"), problem })
+    })
+}
+
+/// A recorded picture as tools look at it; `None` where it says of itself what cannot be: nobody
+/// vouches for a record, and a tool must not be led outside of a picture.
+pub(super) fn view(seen: &Seen, picture: Picture) -> Option<View> {
+    let inside = |panel: &Panel| {
+        !panel.area.is_empty()
+            && !panel.region.is_empty()
+            && panel.area.clipped(picture.size()) == panel.area
+    };
+    let fits = seen.panels.iter().all(inside)
+        && seen.sent.as_ref().is_none_or(|sent| sent.size.area() > 0);
+    let (name, panels) = (seen.name.clone(), seen.panels.clone());
+    fits.then(|| View { name, picture: Arc::new(picture), panels })
+}
+
+/// Prompt packs by what they are.
 #[derive(Debug, Default)]
-pub(super) struct Packs(Mutex<HashMap<BTreeMap<String, Hash>, Arc<Pack>>>);
+pub(super) struct Packs(Mutex<HashMap<PackKey, Arc<Pack>>>);
+
+/// The hashes of a pack's files, and its variant.
+type PackKey = (BTreeMap<String, Hash>, Option<String>);
 
 impl Packs {
     /// The pack of a trace, from its blobs.
     pub(super) fn of(&self, manifest: &Manifest, store: &Store) -> Result<Arc<Pack>, String> {
-        let hashes = &manifest.pack.files;
+        let (hashes, variant) = (&manifest.pack.files, &manifest.pack.variant);
+        let key = (hashes.clone(), variant.clone());
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(pack) = known.get(hashes) {
+        if let Some(pack) = known.get(&key) {
             return Ok(Arc::clone(pack));
         }
         let mut files = Files::new();
@@ -53,8 +97,9 @@ impl Packs {
             }
             files.insert(name.clone(), bytes);
         }
-        let pack = Arc::new(Pack::from_files(files).map_err(|error| error.to_string())?);
-        known.insert(hashes.clone(), Arc::clone(&pack));
+        let pack = Pack::from_files(files).and_then(|pack| pack.varied(variant.as_deref()));
+        let pack = Arc::new(pack.map_err(|error| error.to_string())?);
+        known.insert(key, Arc::clone(&pack));
         Ok(pack)
     }
 }
@@ -87,18 +132,10 @@ pub(super) fn case(manifest: &Manifest, store: &Store) -> Result<Option<EditCase
     };
     let (Some(source), Some(edited)) = (&record.source, &record.edited) else { return Ok(None) };
     let (source, edited) = (picture("source", source)?, picture("edited", edited)?);
-    let reference = record.reference.as_ref().map(|file| picture("reference", file)).transpose()?;
-    Ok(Some(EditCase {
-        id: record.id.clone(),
-        editor: record.editor.clone(),
-        source,
-        edited,
-        reference,
-        instruction: record.instruction.clone(),
-        kind: record.kind.clone(),
-        target: record.target.clone(),
-        boxes: record.boxes.clone(),
-    }))
+    let recorded = Case::from(record);
+    let others = recorded.others.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
+    let others = others.map(|(name, file)| Ok((name.clone(), picture(name, file)?)));
+    Ok(Some(recorded.with_pictures(source, edited, others.collect::<Result<_, String>>()?)))
 }
 
 /// The pictures that the task of a part shows, as the record has them.

@@ -1,12 +1,12 @@
 //! `results.jsonl` beside the traces: what it says must follow from them.
 
 use std::collections::{BTreeSet, HashMap};
-use std::fs::File;
-use std::io::{self, BufRead as _, BufReader};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::walk::{NOWHERE, Walk};
+use crate::received::{self, LARGEST_RESULTS};
 use crate::trace::ResultLine;
 
 /// The lines of each run that was looked into, by the folder of their trace.
@@ -34,7 +34,7 @@ impl Walk<'_> {
         };
         let trace = format!("{}/{}", folder.to_string_lossy(), name.to_string_lossy());
         let lines = results.of(run);
-        let today = ResultLine::of(&bundle.manifest, &bundle.events, &trace, &bundle.digest);
+        let today = ResultLine::of_bundle(bundle);
         for line in lines.get(&trace).into_iter().flatten() {
             self.compare(NOWHERE, "results.jsonl", line, &today);
         }
@@ -44,15 +44,20 @@ impl Walk<'_> {
 /// The traces that the results of a run name and that are not there.
 pub fn missing_traces(run: &Path) -> Vec<String> {
     let named = read(run).unwrap_or_default().into_keys();
-    let gone = named.filter(|trace| !run.join(trace).join("manifest.json").is_file());
+    let is_gone = |trace: &String| {
+        let folder = received::folder_below(run, trace);
+        folder.is_none_or(|folder| !received::is_there(&folder.join("manifest.json")))
+    };
+    let gone = named.filter(is_gone);
     gone.collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 /// A line that cannot be read is not about any trace.
 fn read(run: &Path) -> io::Result<Lines> {
     let mut lines = Lines::new();
-    for line in BufReader::new(File::open(run.join("results.jsonl"))?).lines() {
-        let Ok(line) = serde_json::from_str::<ResultLine>(&line?) else { continue };
+    let text = received::read(&run.join("results.jsonl"), LARGEST_RESULTS)?;
+    for line in text.split(|byte| *byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<ResultLine>(line) else { continue };
         if let Some(trace) = line.trace.clone() {
             lines.entry(trace).or_default().push(line);
         }

@@ -14,9 +14,10 @@ use super::evidence::Store;
 use super::look::Live;
 use super::rebuild::{self, Packs};
 use super::report::{Divergence, PixelDifference, Replayed};
+use crate::case::Case;
 use crate::deliberation::{Deliberation, Step};
 use crate::judge::session::{asked, decided};
-use crate::judge::{Judge, Plan, overall};
+use crate::judge::{Judge, Opened, Plan, Told, overall};
 use crate::message::SentPicture;
 use crate::trace::{
     Asked, Bundle, Event, Finished, GaveUp, Manifest, Observed, ToolAnswer, What, blobs_named,
@@ -47,6 +48,7 @@ pub(super) struct Walk<'a> {
 struct Part {
     deliberation: Deliberation,
     pictures: Vec<Arc<SentPicture>>,
+    expected: Option<String>,
     live: Option<Live>,
 }
 
@@ -129,17 +131,18 @@ impl<'a> Walk<'a> {
                 Tools::Live(make) => make(&manifest.tools),
             };
             let judge = rebuild::judge(manifest, pack, toolbox);
-            Some(overall(match tools {
+            Some(match tools {
                 Tools::Recorded => self.recorded_parts(&judge)?,
                 Tools::Live(_) => self.live_parts(&judge)?,
-            }))
+            })
         };
         let What::Finished(finished) = self.next("finished")? else {
             return Err(self.out_of_step("finished"));
         };
         match (outcome, &finished.outcome) {
-            // Why there was nothing to judge is not in the trace: a file that is not there leaves none.
-            (None, Outcome::Missing { .. }) => {}
+            // Why nobody was asked is not in the trace: a file that is not there leaves none, and neither
+            // does a process that died.
+            (None, Outcome::Missing { .. } | Outcome::Failed { .. }) => {}
             (None, other) => {
                 let before = json!(other);
                 self.differs(NOWHERE, "finished".to_owned(), before, json!("missing"), false);
@@ -152,24 +155,34 @@ impl<'a> Walk<'a> {
     }
 
     /// Follows each part with the pictures of the record.
-    fn recorded_parts(&mut self, judge: &Judge<()>) -> Result<Vec<Outcome>, Stop> {
+    fn recorded_parts(&mut self, judge: &Judge<()>) -> Result<Outcome, Stop> {
         let manifest = &self.bundle.manifest;
         let plan = judge.plan(&manifest.criterion);
         let plan = plan.map_err(|why| self.impossible("manifest.criterion", why.to_string()))?;
+        let case = Case::from(&manifest.case);
         let mut outcomes = Vec::new();
         for (index, part) in manifest.parts.iter().enumerate() {
             let pictures = rebuild::task_pictures(self.bundle, index);
-            let instruction = &manifest.case.instruction;
-            let deliberation = judge.deliberation(&plan, instruction, &part.notes, &pictures);
+            let question = part.question.as_ref();
+            let question = question.and_then(|id| case.questions.iter().find(|one| one.id == *id));
+            let told = Told {
+                instruction: &case.instruction,
+                facts: &case.facts,
+                notes: &part.notes,
+                question: question.map(|question| question.text.as_str()),
+            };
+            let deliberation = judge.deliberation(&plan, &told, &pictures);
             let deliberation =
                 deliberation.map_err(|why| self.impossible("manifest.pack", why.to_string()))?;
-            outcomes.push(self.part(index, &plan, Part { deliberation, pictures, live: None })?);
+            let expected = question.and_then(|question| question.expected.clone());
+            let part = Part { deliberation, pictures, expected, live: None };
+            outcomes.push(self.part(index, &plan, part)?);
         }
-        Ok(outcomes)
+        Ok(overall(plan.criterion, outcomes))
     }
 
     /// Prepares the case as today, compares with the manifest, and follows each part.
-    fn live_parts(&mut self, judge: &Judge<()>) -> Result<Vec<Outcome>, Stop> {
+    fn live_parts(&mut self, judge: &Judge<()>) -> Result<Outcome, Stop> {
         let manifest = &self.bundle.manifest;
         let case = rebuild::case(manifest, self.store).ok().flatten();
         // A bad blob was reported; a good one that cannot be decoded was not.
@@ -182,7 +195,8 @@ impl<'a> Walk<'a> {
         self.compare(NOWHERE, "manifest", manifest, &today);
         let (plan, opened) = prepared.into_parts();
         let mut outcomes = Vec::new();
-        for (index, (deliberation, scene, pictures)) in opened.into_iter().enumerate() {
+        for (index, opened) in opened.into_iter().enumerate() {
+            let Opened { deliberation, scene, pictures, expected } = opened;
             let live = Live {
                 toolbox: Arc::clone(&plan.toolbox),
                 scene,
@@ -190,14 +204,14 @@ impl<'a> Walk<'a> {
                 max_images: manifest.preprocessing.max_images,
                 sent: pictures.len() as u32,
             };
-            let part = Part { deliberation, pictures, live: Some(live) };
+            let part = Part { deliberation, pictures, expected, live: Some(live) };
             outcomes.push(self.part(index, &plan, part)?);
         }
-        Ok(outcomes)
+        Ok(overall(plan.criterion, outcomes))
     }
 
     fn part(&mut self, part: usize, plan: &Plan<'_>, opened: Part) -> Result<Outcome, Stop> {
-        let Part { mut deliberation, pictures, mut live } = opened;
+        let Part { mut deliberation, pictures, expected, mut live } = opened;
         let mut told = 0;
         let mut digest_differs = false;
         loop {
@@ -255,7 +269,8 @@ impl<'a> Walk<'a> {
                     deliberation.observed(observations);
                 }
                 Step::Done(ending) => {
-                    let today = decided(part, ending, &deliberation, plan.criterion);
+                    let today =
+                        decided(part, ending, &deliberation, plan.criterion, expected.as_deref());
                     let What::Decided(recorded) = self.next("decided")? else {
                         return Err(self.out_of_step("decided"));
                     };

@@ -16,6 +16,8 @@ pub struct Behaviour {
     pub judgements: usize,
     /// How often the model was asked.
     pub turns: Amount,
+    /// How many of the replies were kept from before, so that nobody was asked.
+    pub kept_replies: u64,
     /// How often tools looked.
     pub tool_calls: Amount,
     /// Judgements in which a tool looked, of those that tell.
@@ -108,6 +110,7 @@ impl Behaviour {
             criterion: criterion.to_owned(),
             judgements: lines.len(),
             turns: amount(|judged| judged.line.turns.map(f64::from)),
+            kept_replies: lines.iter().map(|judged| u64::from(judged.line.cached)).sum(),
             tool_calls: Amount::of(telling().map(|judged| calls(judged) as f64)),
             used_tools: Share::of(telling().map(|judged| (judged.index, calls(judged) > 0, false))),
             tools: tools

@@ -1,5 +1,7 @@
 //! The report as one long, tidy table: a row for each score.
 
+use std::borrow::Cow;
+
 use super::ReportError;
 use super::model::Report;
 use super::points::Points;
@@ -53,9 +55,35 @@ pub(super) fn render(report: &Report) -> Result<String, ReportError> {
                 points(score.worst),
                 points(score.best),
             ];
-            out.write_record(name.iter().chain(&row))?;
+            out.write_record(name.iter().chain(&row).map(|cell| harmless(cell).into_owned()))?;
         }
     }
     let bytes = out.into_inner().map_err(|error| ReportError::Csv(error.into_error().into()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// A cell that no spreadsheet takes for a formula. Numbers stay numbers.
+fn harmless(cell: &str) -> Cow<'_, str> {
+    const FORMULAS: [char; 10] = ['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '＠'];
+    let is_number = cell.parse::<f64>().is_ok_and(f64::is_finite);
+    match cell.starts_with(FORMULAS) && !is_number {
+        true => Cow::Owned(format!("'{cell}")),
+        false => Cow::Borrowed(cell),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::harmless;
+
+    #[test]
+    fn a_name_is_no_formula() {
+        for name in ["=1+1", "@SUM(A1)", "+cmd|' /C calc'!A0", "-x", "\t=1", "\r=1", "-inf", "＝1"]
+        {
+            assert_eq!(harmless(name), format!("'{name}"));
+        }
+        for name in ["", "a=b", "-12.50", "+3", "gpt-5", "'=1"] {
+            assert_eq!(harmless(name), name);
+        }
+    }
 }

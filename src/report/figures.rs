@@ -6,8 +6,9 @@ use std::fmt::Write as _;
 use super::judged::Standing;
 use super::model::{Count, Group, Score};
 use super::plot::{self, Extent, Series, escape};
-use super::scale::Scale;
+use super::scale::SizeAnalysis;
 use super::tables::SectionId;
+use crate::prompt;
 
 /// More lines than this hide each other in a radar.
 const MOST_LINES: usize = plot::COLOURS;
@@ -18,9 +19,13 @@ pub(super) fn of(section: SectionId, group: &Group) -> Vec<String> {
         SectionId::Leaderboard => vec![averages(group)],
         SectionId::Types => radars(group),
         SectionId::Labels => labels(group),
-        SectionId::Scale => scales(group),
+        SectionId::Sizes => scales(group),
         SectionId::Outcomes => vec![outcomes(group)],
-        SectionId::Cells | SectionId::Effort | SectionId::Behaviour => Vec::new(),
+        SectionId::Others
+        | SectionId::Cells
+        | SectionId::Keys
+        | SectionId::Effort
+        | SectionId::Behaviour => Vec::new(),
     }
 }
 
@@ -37,55 +42,74 @@ fn legend<'a>(entries: impl Iterator<Item = (String, &'a str)>) -> String {
     html + "</ul>"
 }
 
-/// Each average as a dot on its interval.
+/// Each average as a dot on its interval, between the worst and the best that its scale has.
 fn averages(group: &Group) -> String {
     let mut html = String::from("<div class=\"tracks\">");
     for editor in &group.editors {
         let _ = write!(html, "<b>{}</b>", escape(&editor.editor));
-        let rows =
-            editor.criteria.iter().map(|scores| (scores.criterion.to_uppercase(), &scores.average));
-        let overall = (group.criteria.len() > 1).then(|| ("Overall".to_owned(), &editor.overall));
-        for (name, score) in rows.chain(overall) {
-            let _ = write!(html, "<span>{}</span>{}", escape(&name), track(score));
+        let criteria = group.criteria.iter().zip(&editor.criteria);
+        let criteria = criteria.map(|(known, one)| (known.short(), known.scale, &one.average));
+        let composites = group.composites.iter().zip(&editor.composites);
+        let composites =
+            composites.map(|(known, one)| (known.name.clone(), known.scale, &one.average));
+        for (name, scale, score) in criteria.chain(composites) {
+            let _ = write!(html, "<span>{}</span>{}", escape(&name), track(score, &scale));
         }
     }
-    html.push_str(
-        "<b></b><span></span><div class=\"ticks\"><i>0</i><i>50</i><i>100</i></div></div>",
-    );
+    let scales = group.criteria.iter().map(|known| known.scale);
+    let mut scales = scales.chain(group.composites.iter().map(|known| known.scale));
+    let first = scales.next().unwrap_or_default();
+    if let Some(highest) = first.highest
+        && scales.all(|scale| scale == first)
+    {
+        let middle = f64::midpoint(first.lowest, highest);
+        let _ = write!(
+            html,
+            "<b></b><span></span><div class=\"ticks\"><i>{}</i><i>{middle}</i><i>{highest}</i></div>",
+            first.lowest
+        );
+    }
+    html.push_str("</div>");
     figure(
         "Averages with their 95 % intervals, and in grey where they could be for want of verdicts",
         &html,
     )
 }
 
-fn track(score: &Score) -> String {
+fn track(score: &Score, scale: &prompt::Scale) -> String {
     let mut html = String::from("<div class=\"track\">");
-    let mut span = |class: &str, low: f64, high: f64| {
+    let percent = |points: super::Points| scale.share(points.value()).map(|share| 100.0 * share);
+    let mut span = |class: &str, low: Option<super::Points>, high: Option<super::Points>| {
+        let (Some(low), Some(high)) = (low.and_then(percent), high.and_then(percent)) else {
+            return;
+        };
         let _ = write!(
             html,
             "<i class=\"{class}\" style=\"left:{low:.2}%;width:{:.2}%\"></i>",
             (high - low).max(0.0)
         );
     };
-    if let (Some(worst), Some(best)) = (score.worst, score.best)
-        && worst != best
-    {
-        span("bounds", worst.value(), best.value());
+    if score.worst != score.best {
+        span("bounds", score.worst, score.best);
     }
-    if let Some(interval) = score.interval {
-        span("interval", interval.low.value(), interval.high.value());
-    }
-    match score.score {
-        Some(points) => {
-            let at = points.value();
+    let interval = score.interval.as_ref();
+    span("interval", interval.map(|one| one.low), interval.map(|one| one.high));
+    match (score.score, score.score.and_then(percent)) {
+        (Some(points), Some(at)) => {
             let _ = write!(html, "<i class=\"dot\" style=\"left:{at:.2}%\"></i>");
-            let low = score.interval.map_or(at, |interval| interval.low.value());
-            let high = score.interval.map_or(at, |interval| interval.high.value());
+            let end = |of: fn(&super::PrintedInterval) -> super::Points| {
+                interval.and_then(|one| percent(of(one))).unwrap_or(at)
+            };
+            let (low, high) = (end(|one| one.low), end(|one| one.high));
             // Where there is room, also on a phone.
             let (side, reach) = if high > 70.0 { ("before", low) } else { ("behind", high) };
             let _ = write!(html, "<em class=\"{side}\" style=\"left:{reach:.2}%\">{points}</em>");
         }
-        None => html.push_str("<em class=\"behind\" style=\"left:0\">no verdict</em>"),
+        // A scale without an end has no place for a dot.
+        (Some(points), None) => {
+            let _ = write!(html, "<em class=\"behind\" style=\"left:0\">{points}</em>");
+        }
+        (None, _) => html.push_str("<em class=\"behind\" style=\"left:0\">no verdict</em>"),
     }
     html + "</div>"
 }
@@ -100,11 +124,11 @@ fn radars(group: &Group) -> Vec<String> {
                 values: editor.criteria[c]
                     .types
                     .iter()
-                    .map(|cell| cell.score.score.map(super::Points::value))
+                    .map(|cell| Some(100.0 * criterion.scale.share(cell.score.score?.value())?))
                     .collect(),
             })
             .collect();
-        let title = format!("{} by type", criterion.name);
+        let title = format!("{} by {}", criterion.name, group.by);
         let svg = plot::radar(&title, &group.types, &series)?;
         let names =
             shown.iter().enumerate().map(|(s, e)| (format!("line s{s}"), e.editor.as_str()));
@@ -120,7 +144,7 @@ fn radars(group: &Group) -> Vec<String> {
 fn labels(group: &Group) -> Vec<String> {
     let one = |(c, criterion): (usize, &super::model::CriterionName)| {
         let class = |place: usize| match criterion.labels.get(place) {
-            Some(label) => format!("l{}", plot::shade(label.score)),
+            Some(label) => format!("l{}", plot::shade(label.score, &criterion.scale)),
             None => String::new(),
         };
         let rows = group.editors.iter().map(|e| (e.editor.clone(), &e.criteria[c].labels));
@@ -129,7 +153,8 @@ fn labels(group: &Group) -> Vec<String> {
         let html = legend(names) + &bars(rows, class, "no verdict");
         figure(&format!("{}: labels in percent of the verdicts", criterion.name), &html)
     };
-    group.criteria.iter().enumerate().map(one).collect()
+    let labelled = group.criteria.iter().enumerate();
+    labelled.filter(|(_, criterion)| !criterion.labels.is_empty()).map(one).collect()
 }
 
 fn outcomes(group: &Group) -> String {
@@ -182,7 +207,7 @@ fn scales(group: &Group) -> Vec<String> {
     let height = Extent::of(points().map(|point| point.log_height));
     let area = Extent::of(points().map(|point| point.log_width + point.log_height));
     let one = |(place, criterion): (usize, &super::model::CriterionName)| {
-        let mine: Vec<&Scale> =
+        let mine: Vec<&SizeAnalysis> =
             group.scale.iter().filter(|scale| scale.criterion == criterion.id).collect();
         if mine.is_empty() {
             return None;
@@ -190,7 +215,7 @@ fn scales(group: &Group) -> Vec<String> {
         let names = criterion
             .labels
             .iter()
-            .map(|l| (format!("l{}", plot::shade(l.score)), l.name.as_str()));
+            .map(|l| (format!("l{}", plot::shade(l.score, &criterion.scale)), l.name.as_str()));
         let mut html = format!(
             "<details class=\"plots\"{}><summary>{}: each dot is a case</summary>{}<div class=\"grid\">",
             if place == 0 { " open" } else { "" },

@@ -10,13 +10,13 @@ use super::judged::{Standing, standing};
 use super::model::{Group, Report};
 use super::plot::escape;
 use super::tables::{self, SectionId, Table, lists};
-use super::{METHOD, ReportError, Run, figures};
+use super::{ReportError, Run, figures};
 use crate::trace::ResultLine;
 
 #[derive(Serialize)]
 struct Page {
     judgements: usize,
-    method: [&'static str; METHOD.len()],
+    method: Vec<String>,
     side_by_side: Option<String>,
     groups: Vec<ShownGroup>,
 }
@@ -33,7 +33,7 @@ struct ShownGroup {
 
 #[derive(Serialize)]
 struct ShownSection {
-    title: &'static str,
+    title: String,
     about: String,
     figures: Vec<String>,
     tables: Vec<String>,
@@ -60,7 +60,7 @@ pub(super) fn render(report: &Report, runs: &[Run]) -> Result<String, ReportErro
     });
     let page = Page {
         judgements: report.judgements,
-        method: METHOD,
+        method: super::method(report),
         side_by_side: tables::side_by_side(report).as_ref().map(table),
         groups: groups.collect(),
     };
@@ -158,15 +158,17 @@ fn cases(g: usize, group: &Group, run: &Run) -> String {
 
 /// The judgements by label, the others by how they ended.
 fn write_by_end(html: &mut String, run: &Run, lines: &[usize]) {
-    let mut by_end: BTreeMap<(Standing, &str), Vec<usize>> = BTreeMap::new();
+    let mut by_end: BTreeMap<(Standing, String), Vec<usize>> = BTreeMap::new();
     for &index in lines {
         let Some(line) = run.lines.get(index) else { continue };
         let standing = standing(line);
-        let end = line.label.as_deref().unwrap_or(standing.name());
+        let score = || line.score.filter(|_| standing == Standing::Verdict);
+        let end = line.label.clone().or_else(|| Some(format!("worth {:.2}", score()?)));
+        let end = end.unwrap_or_else(|| standing.name().to_owned());
         by_end.entry((standing, end)).or_default().push(index);
     }
     for ((_, end), lines) in by_end {
-        let _ = write!(html, "<p><b>{}</b> ({}) ", escape(end), lines.len());
+        let _ = write!(html, "<p><b>{}</b> ({}) ", escape(&end), lines.len());
         write_links(html, run, &lines);
         html.push_str("</p>");
     }

@@ -1,13 +1,17 @@
 //! From lines of `results.jsonl` to judgements that can be counted: groups, labels and what they
 //! are worth.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Serialize;
 
 use super::{ReportError, Run};
-use crate::prompt::{Criterion, Mode, Pack};
-use crate::trace::{OutcomeName, ResultLine};
+use crate::case::Facts;
+use crate::prompt::{Criterion, Mode, Rubric, Scale, ScoreFunction};
+use crate::trace::{OutcomeName, PartLine, ResultLine};
+use crate::verdict::Combine;
 
 /// How a judgement stands, and an interrupted one does too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -72,8 +76,15 @@ impl GroupKey {
 pub struct LabelName {
     /// Its name.
     pub name: String,
-    /// What it is worth, 0 to 100.
+    /// What it is worth.
     pub score: f64,
+}
+
+/// The judgements of a group, and what they were judged by.
+#[derive(Debug)]
+pub(crate) struct JudgedGroup<'a> {
+    pub rubric: Arc<Rubric>,
+    pub judgements: Vec<Judged<'a>>,
 }
 
 /// One judgement that can be counted.
@@ -83,16 +94,30 @@ pub(crate) struct Judged<'a> {
     /// Index of the line in its run.
     pub index: usize,
     pub editor: &'a str,
-    pub kind: &'a str,
     pub criterion: String,
     pub standing: Standing,
-    /// The label in the pack's spelling and its worth, of a verdict.
+    /// What a verdict is worth.
+    pub score: Option<f64>,
+    /// What is counted: the judgement itself, or where parts are pooled each of them.
+    pub units: Vec<Unit>,
+}
+
+/// Something that is counted once.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Unit {
+    /// What it is worth, if there is a verdict.
+    pub score: Option<f64>,
+    /// Its label in the pack's spelling, if the verdict has one.
     pub label: Option<LabelName>,
 }
 
 impl Judged<'_> {
-    pub(super) fn score(&self) -> Option<f64> {
-        self.label.as_ref().map(|label| label.score)
+    /// The value of a fact, or what stands where the case has none.
+    pub(crate) fn fact(&self, name: &str) -> Cow<'_, str> {
+        self.line.fact(name).unwrap_or_else(|| match name {
+            Facts::TYPE => Cow::Borrowed(NO_TYPE),
+            _ => Cow::Owned(format!("(no {name})")),
+        })
     }
 }
 
@@ -102,11 +127,8 @@ pub(crate) const NO_TYPE: &str = "(no type)";
 
 /// The judgements of all runs by group. Within one, each case of an editor is judged once by each
 /// criterion in each repetition.
-pub(crate) fn groups<'a>(
-    runs: &'a [Run],
-    pack: &Pack,
-) -> Result<BTreeMap<GroupKey, Vec<Judged<'a>>>, ReportError> {
-    let mut groups: BTreeMap<GroupKey, Vec<Judged<'a>>> = BTreeMap::new();
+pub(crate) fn groups(runs: &[Run]) -> Result<BTreeMap<GroupKey, JudgedGroup<'_>>, ReportError> {
+    let mut groups: BTreeMap<GroupKey, JudgedGroup<'_>> = BTreeMap::new();
     for (place, run) in runs.iter().enumerate() {
         for (index, line) in run.lines.iter().enumerate() {
             let key = GroupKey {
@@ -116,16 +138,20 @@ pub(crate) fn groups<'a>(
                 mode: line.mode,
                 prompts: line.prompts.clone(),
             };
-            let judged = read(line, index, pack).map_err(|problem| ReportError::Line {
+            let group = groups.entry(key).or_insert_with(|| JudgedGroup {
+                rubric: Arc::clone(run.rubrics.of(line.prompts.as_deref())),
+                judgements: Vec::new(),
+            });
+            let judged = read(line, index, &group.rubric).map_err(|problem| ReportError::Line {
                 run: run.name.clone(),
                 line: index + 1,
                 problem: format!("case {:?}: {problem}", line.case),
             })?;
-            groups.entry(key).or_default().push(judged);
+            group.judgements.push(judged);
         }
     }
-    for (key, judgements) in &mut groups {
-        take_once(key, judgements)?;
+    for (key, group) in &mut groups {
+        take_once(key, &mut group.judgements)?;
     }
     Ok(groups)
 }
@@ -175,16 +201,22 @@ pub(super) fn standing(line: &ResultLine) -> Standing {
     }
 }
 
-fn read<'a>(line: &'a ResultLine, index: usize, pack: &Pack) -> Result<Judged<'a>, String> {
-    let known = criterion(pack, &line.criterion);
+fn read<'a>(line: &'a ResultLine, index: usize, rubric: &Rubric) -> Result<Judged<'a>, String> {
+    let known = criterion(rubric, &line.criterion);
     let standing = standing(line);
     if standing == Standing::Interrupted && line.score.is_some() {
         return Err("it has a score but neither a label nor an outcome; add the label".into());
     }
-    let label = match (&line.label, standing) {
-        (Some(label), Standing::Verdict) => Some(worth(label, line.score, known, &line.criterion)?),
+    let worth = match (&line.label, standing) {
+        (Some(label), Standing::Verdict) => {
+            let label = worth(label, line.score, known, &line.criterion)?;
+            Some((label.score, Some(label)))
+        }
         (None, Standing::Verdict) => {
-            return Err("its outcome is a verdict, but it has no `label`".into());
+            let score = line
+                .score
+                .ok_or("its outcome is a verdict, but it has neither `label` nor `score`")?;
+            Some((score, None))
         }
         (Some(label), _) => {
             return Err(format!(
@@ -194,21 +226,53 @@ fn read<'a>(line: &'a ResultLine, index: usize, pack: &Pack) -> Result<Judged<'a
         }
         (None, _) => None,
     };
+    if let (Some((score, _)), Some(known)) = (&worth, known) {
+        let Scale { lowest, highest, .. } = known.scale;
+        if !(*score >= lowest && highest.is_none_or(|highest| *score <= highest)) {
+            let to = highest.map_or("more".to_owned(), |highest| highest.to_string());
+            return Err(format!("its score {score} is not within {lowest} to {to}"));
+        }
+    }
+    let (score, label) = worth.map_or((None, None), |(score, label)| (Some(score), label));
+    let unit = |score: Option<f64>, label: Option<LabelName>| {
+        let named = |score: f64| known.and_then(|known| right_or_wrong(known, score));
+        Unit { label: score.and_then(named).or(label), score }
+    };
+    let pooled = known.is_some_and(|known| known.combine == Combine::Pooled);
+    let units = match line.parts.as_slice() {
+        parts if pooled && !parts.is_empty() => {
+            let label = |part: &PartLine| {
+                let (name, score) = (part.label.clone()?, part.score?);
+                Some(LabelName { name, score })
+            };
+            parts.iter().map(|part| unit(part.score, label(part))).collect()
+        }
+        _ => vec![unit(score, label)],
+    };
     Ok(Judged {
         line,
         index,
         editor: line.editor.as_deref().unwrap_or(NO_EDITOR),
-        kind: line.kind.as_deref().unwrap_or(NO_TYPE),
         criterion: known.map_or_else(|| line.criterion.clone(), |known| known.id.clone()),
         standing,
-        label,
+        score,
+        units,
     })
 }
 
+/// Where a label is worth what the expected answer makes of it, the label itself says nothing.
+fn right_or_wrong(known: &Criterion, score: f64) -> Option<LabelName> {
+    if known.score != ScoreFunction::EqualsExpected {
+        return None;
+    }
+    let name = if known.scale.highest == Some(score) { "right" } else { "wrong" };
+    Some(LabelName { name: name.to_owned(), score })
+}
+
 /// The criterion of this id or name, in any case.
-fn criterion<'a>(pack: &'a Pack, name: &str) -> Option<&'a Criterion> {
+fn criterion<'a>(rubric: &'a Rubric, name: &str) -> Option<&'a Criterion> {
     let same = |other: &str| other.eq_ignore_ascii_case(name);
-    pack.criteria().iter().find(|criterion| same(&criterion.id) || same(&criterion.name))
+    rubric.criteria.iter().find(|criterion| same(&criterion.id) || same(&criterion.name))
 }
 
 /// A label and its worth: as the line says, else as the pack does.
@@ -219,14 +283,12 @@ fn worth(
     criterion: &str,
 ) -> Result<LabelName, String> {
     if let Some(score) = score {
-        if !(0.0..=100.0).contains(&score) {
-            return Err(format!("its score {score} is not within 0 to 100"));
-        }
         return Ok(LabelName { name: label.to_owned(), score });
     }
     let Some(known) = known else {
         return Err(format!(
-            "nothing says what {label:?} is worth: `{criterion}` is none of our criteria and the line has no `score`; add one, 0 to 100"
+            "nothing says what {label:?} is worth: the pack has no criterion `{criterion}` and the line has no \
+             `score`; add one, or name the pack with --prompts"
         ));
     };
     let found = known.label_like(label);

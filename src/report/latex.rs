@@ -19,8 +19,8 @@ const HEAD: &str = "\
 pub(super) fn render(report: &Report) -> String {
     let mut out = HEAD.to_owned();
     out.push_str("\\begin{itemize}\n");
-    for note in super::METHOD {
-        let _ = writeln!(out, "\\item {}", escape(note));
+    for note in super::method(report) {
+        let _ = writeln!(out, "\\item {}", escape(&note));
     }
     out.push_str("\\end{itemize}\n");
     if let Some(table) = tables::side_by_side(report) {
@@ -36,7 +36,7 @@ pub(super) fn render(report: &Report) -> String {
         for section in tables::sections(group, g) {
             for table in &section.tables {
                 let caption = match table.title.as_str() {
-                    "" => section.title.to_owned(),
+                    "" => section.title.clone(),
                     title => format!("{}: {title}", section.title),
                 };
                 match section.id {

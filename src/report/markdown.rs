@@ -7,7 +7,7 @@ use super::tables::{self, Cell, Section, Table};
 
 pub(super) fn render(report: &Report) -> String {
     let mut out = String::from("# deeplook report\n\n");
-    for note in super::METHOD {
+    for note in super::method(report) {
         let _ = writeln!(out, "- {note}");
     }
     if let Some(table) = tables::side_by_side(report) {

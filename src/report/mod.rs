@@ -4,6 +4,8 @@
 //! same lines give the same bytes.
 
 mod behaviour;
+mod cases;
+mod columns;
 mod csv;
 mod figures;
 mod html;
@@ -18,19 +20,22 @@ mod scores;
 mod tables;
 
 pub use self::behaviour::{Amount, Behaviour, Share, ToolUse};
+pub use self::columns::Grouping;
 pub(crate) use self::html::{encoded, trace_link};
 pub use self::judged::{GroupKey, LabelName, Standing};
-pub(crate) use self::judged::{NO_TYPE, groups};
+pub(crate) use self::judged::{JudgedGroup, NO_TYPE, groups};
 pub use self::model::{
-    Count, CriterionName, Group, Outcomes, PrintedInterval, Reason, Report, Score, TypeCount,
+    CompositeName, Count, CriterionName, Group, Outcomes, PrintedInterval, Reason, Report,
+    ReportOptions, Score, TypeCount,
 };
 pub(crate) use self::plot::escape;
 pub use self::points::Points;
-pub use self::scale::{Association, Scale, ScalePoint, Window};
-pub use self::scores::{CriterionScores, EditorScores, TypeScores};
+pub use self::scale::{Association, ScalePoint, SizeAnalysis, Window};
+pub use self::scores::{CriterionScores, EditorScores, KeyMean, TypeScores};
 
 use crate::prompt::PromptError;
-use crate::trace::ResultLine;
+use crate::trace::{ResultLine, Rubrics};
+use crate::visible::{honest_json, visible};
 
 /// The judgements of one run.
 #[derive(Debug, Clone)]
@@ -39,6 +44,8 @@ pub struct Run {
     pub name: String,
     /// Its lines.
     pub lines: Vec<ResultLine>,
+    /// By what they were judged.
+    pub rubrics: Rubrics,
     /// How the run's folder is reached from where the report will lie, with `/` between folders;
     /// `None` where there are no traces to link to.
     pub link: Option<String>,
@@ -75,19 +82,42 @@ pub enum ReportError {
 }
 
 /// What every reader of numbers must know.
-const METHOD: [&str; 5] = [
-    "A label is worth (rank − 1) / 3 · 100. Scores are means over verdicts, printed with two decimals; averages \
-     are means of printed scores, as in the DLEBench paper.",
-    "A judgement without a verdict (abstained, failed, missing, interrupted) is in no mean. Coverage says how many \
-     have one; bounds say where the score would be if all others were worth 0, or 100.",
-    "[low, high] is a 95 % bootstrap interval over cases, drawn within each type. It needs two cases in each type, \
-     and is too narrow where there are only a few.",
-    "Runs, models, modes and prompts are never averaged together.",
-    "Repetitions of a case are averaged first, so that every case counts once.",
-];
+fn method(report: &Report) -> Vec<String> {
+    let mut method = vec![
+        "Scores are means over verdicts; averages are means of printed scores, so that a table can be checked with a \
+         pocket calculator."
+            .to_owned(),
+        "A judgement without a verdict (abstained, failed, missing, interrupted) is in no mean. Coverage says how \
+         many have one; bounds say where the score would be if all others were worth the least, or the most."
+            .to_owned(),
+        "[low, high] is a 95 % bootstrap interval over cases, drawn within each group of the table. It needs two \
+         cases, and is too narrow where there are only a few."
+            .to_owned(),
+        "Runs, models, modes and prompts are never averaged together.".to_owned(),
+        "Repetitions of a case are averaged first, so that every case counts once.".to_owned(),
+    ];
+    let mut worths: Vec<String> = Vec::new();
+    for criterion in report.groups.iter().flat_map(|group| &group.criteria) {
+        let labels: Vec<String> = criterion
+            .labels
+            .iter()
+            .map(|label| {
+                format!("{} {}", label.name, Points::of(label.score, criterion.scale.decimals))
+            })
+            .collect();
+        let worth = format!("{} ({}): {}.", criterion.name, criterion.short(), labels.join(", "));
+        if !labels.is_empty() && !worths.contains(&worth) {
+            worths.push(worth);
+        }
+    }
+    if !worths.is_empty() {
+        method.insert(0, format!("What a label is worth. {}", worths.join(" ")));
+    }
+    method
+}
 
 /// What a report is written as.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// One self-contained page with plots.
     Html,
@@ -104,17 +134,18 @@ pub enum Format {
 impl Report {
     /// The report as text. `runs` are those that it is of.
     pub fn render(&self, format: Format, runs: &[Run]) -> Result<String, ReportError> {
-        match format {
-            Format::Html => html::render(self, runs),
-            Format::Md => Ok(markdown::render(self)),
-            Format::Csv => csv::render(self),
-            Format::Json => Ok(serde_json::to_string_pretty(self)? + "\n"),
-            Format::Latex => Ok(latex::render(self)),
-        }
+        // Names from lines are in it, and it may be printed or opened anywhere.
+        Ok(match format {
+            Format::Html => visible(&html::render(self, runs)?),
+            Format::Md => visible(&markdown::render(self)),
+            Format::Csv => visible(&csv::render(self)?),
+            Format::Json => honest_json(&serde_json::to_string_pretty(self)?) + "\n",
+            Format::Latex => visible(&latex::render(self)),
+        })
     }
 }
 
 /// The page of these runs.
 pub fn html(runs: &[Run]) -> Result<String, ReportError> {
-    Report::of(runs)?.render(Format::Html, runs)
+    Report::of(runs, &ReportOptions::default())?.render(Format::Html, runs)
 }

@@ -6,23 +6,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::behaviour::Behaviour;
-use super::judged::{self, GroupKey, Judged, LabelName, NO_TYPE, Standing};
+use super::columns::{Column, Grouping};
+use super::judged::{self, GroupKey, Judged, JudgedGroup, LabelName, Standing};
 use super::points::Points;
-use super::scale::Scale;
+use super::scale::SizeAnalysis;
 use super::scores::{self, EditorScores};
 use super::{ReportError, Run};
-use crate::prompt::{self, Pack};
-
-/// The types of DLEBench in the paper's order; others follow by name.
-const TYPES: [&str; 7] = [
-    "Change Material",
-    "Change Color",
-    "Change OCR",
-    "Change Shape",
-    "Removal Object",
-    "Replace Object",
-    "Change Count",
-];
+use crate::case::{Condition, Facts};
+use crate::prompt::{self, Rubric};
+use crate::verdict::Combine;
 
 /// Everything that is reported.
 #[derive(Debug, Clone, Serialize)]
@@ -40,8 +32,14 @@ pub struct Group {
     pub group: GroupKey,
     /// The criteria, in the pack's order.
     pub criteria: Vec<CriterionName>,
-    /// The types of instructions, in the paper's order.
+    /// Composite scores over several criteria, in the pack's order.
+    pub composites: Vec<CompositeName>,
+    /// The fact whose values are `types`.
+    pub by: String,
+    /// The values that cases are grouped by, in the pack's order: types of instructions, laws, tasks.
     pub types: Vec<String>,
+    /// Further groupings, where the pack wants them.
+    pub also: Vec<Grouping>,
     /// What a reader must know before comparing numbers of this group.
     pub notes: Vec<String>,
     /// The scores of each editor, the best first.
@@ -51,7 +49,7 @@ pub struct Group {
     /// Why there are judgements without a verdict, the most frequent first.
     pub reasons: Vec<Reason>,
     /// How the score depends on the size of the target, per editor and criterion.
-    pub scale: Vec<Scale>,
+    pub scale: Vec<SizeAnalysis>,
     /// What the judge did, per criterion.
     pub behaviour: Vec<Behaviour>,
 }
@@ -63,8 +61,25 @@ pub struct CriterionName {
     pub id: String,
     /// The whole name.
     pub name: String,
-    /// The worst first.
+    /// The worst first; none where an answer has several keys.
     pub labels: Vec<LabelName>,
+    /// What its scores mean.
+    pub scale: prompt::Scale,
+    /// Whether parts are counted instead of cases.
+    pub pooled: bool,
+}
+
+/// A composite score and what it is made of.
+#[derive(Debug, Clone, Serialize)]
+pub struct CompositeName {
+    /// The short name.
+    pub id: String,
+    /// The whole name.
+    pub name: String,
+    /// In words: how it comes out of the criteria.
+    pub made_of: String,
+    /// What its scores mean.
+    pub scale: prompt::Scale,
 }
 
 impl CriterionName {
@@ -91,10 +106,13 @@ pub struct Score {
     pub exact: Option<f64>,
     /// The bootstrap interval; absent where fewer than two cases cannot tell.
     pub interval: Option<PrintedInterval>,
-    /// The score if every judgement without a verdict were worth 0.
+    /// The score if every judgement without a verdict were worth the least.
     pub worst: Option<Points>,
-    /// The score if every judgement without a verdict were worth 100.
+    /// The score if every judgement without a verdict were worth the most; absent where there is no most.
     pub best: Option<Points>,
+    /// The sample deviation of the scores of the repetitions; absent where there are fewer than two.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub deviation: Option<f64>,
     /// Of an average: over how many types.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub types: Option<TypeCount>,
@@ -152,19 +170,32 @@ pub struct Reason {
     pub lines: Vec<usize>,
 }
 
+/// What is to be reported, and how.
+#[derive(Debug, Clone, Default)]
+pub struct ReportOptions {
+    /// The fact to group by, where it is not the pack's.
+    pub by: Option<String>,
+    /// Only judgements of cases whose facts meet these.
+    pub conditions: Vec<Condition>,
+}
+
 impl Report {
     /// The report of these runs.
-    pub fn of(runs: &[Run]) -> Result<Self, ReportError> {
-        let pack = Pack::embedded(prompt::DEFAULT)?;
-        let groups = judged::groups(runs, &pack)?;
+    pub fn of(runs: &[Run], options: &ReportOptions) -> Result<Self, ReportError> {
+        let mut groups = judged::groups(runs)?;
+        for group in groups.values_mut() {
+            group.judgements.retain(|judged| judged.line.meets(&options.conditions));
+        }
+        groups.retain(|_, group| !group.judgements.is_empty());
         if groups.is_empty() {
             return Err(ReportError::Empty(
                 runs.iter().map(|run| run.name.clone()).collect::<Vec<_>>().join(", "),
             ));
         }
+        let by = options.by.as_deref();
         Ok(Self {
-            judgements: groups.values().map(Vec::len).sum(),
-            groups: groups.into_iter().map(|(key, lines)| Group::of(key, &lines, &pack)).collect(),
+            judgements: groups.values().map(|group| group.judgements.len()).sum(),
+            groups: groups.into_iter().map(|(key, group)| Group::of(key, &group, by)).collect(),
         })
     }
 
@@ -194,16 +225,22 @@ impl Report {
 }
 
 impl Group {
-    fn of(key: GroupKey, lines: &[Judged<'_>], pack: &Pack) -> Self {
-        let criteria = criteria(lines, pack);
-        let types = types(lines);
-        let editors = scores::editors(lines, &criteria, &types);
+    fn of(key: GroupKey, group: &JudgedGroup<'_>, by: Option<&str>) -> Self {
+        let (lines, rubric) = (&group.judgements, &group.rubric);
+        let criteria = criteria(lines, rubric);
+        let by = by.or(rubric.report.group.as_deref()).unwrap_or(Facts::TYPE);
+        let types = values(lines, by, rubric);
+        let columns = Column::all(&criteria, rubric);
+        let editors = scores::editors(lines, &columns, by, &types, rubric);
         Self {
-            notes: notes(lines, &editors, &types),
+            notes: notes(lines, &editors, by, &types),
             outcomes: outcomes(lines, &editors, &criteria),
             reasons: reasons(lines),
-            scale: Scale::all(lines, &editors),
+            scale: SizeAnalysis::all(lines, &editors, &criteria),
             behaviour: Behaviour::all(lines, &criteria),
+            composites: columns.iter().filter_map(Column::composite_name).collect(),
+            also: Grouping::all(lines, &columns, by, &editors, rubric),
+            by: by.to_owned(),
             group: key,
             criteria,
             types,
@@ -218,52 +255,71 @@ impl Group {
 }
 
 /// The criteria that were judged, in the pack's order, with every label that they can have.
-fn criteria(lines: &[Judged<'_>], pack: &Pack) -> Vec<CriterionName> {
+fn criteria(lines: &[Judged<'_>], rubric: &Rubric) -> Vec<CriterionName> {
     let mut labels: BTreeMap<&str, Vec<LabelName>> = BTreeMap::new();
     for judged in lines {
         let known = labels.entry(&judged.criterion).or_default();
-        if let Some(label) = &judged.label
-            && !known.contains(label)
-        {
-            known.push(label.clone());
+        for label in judged.units.iter().filter_map(|unit| unit.label.as_ref()) {
+            if !known.contains(label) {
+                known.push(label.clone());
+            }
         }
     }
-    let place = |id: &str| pack.criteria().iter().position(|criterion| criterion.id == id);
+    let place = |id: &str| rubric.criteria.iter().position(|criterion| criterion.id == id);
     let mut criteria: Vec<CriterionName> = labels
         .into_iter()
         .map(|(id, mut labels)| {
-            let in_pack = place(id).map(|place| &pack.criteria()[place]);
+            let in_pack = rubric.criterion(id);
             // A label that nobody got is a finding too, as long as the labels are the pack's.
             let ours =
                 in_pack.filter(|known| labels.iter().all(|l| known.score(&l.name).is_some()));
             for label in ours.iter().flat_map(|known| known.labels()) {
-                let score = ours.and_then(|known| known.score(&label.name)).unwrap_or_default();
-                if !labels.iter().any(|known| known.name == label.name) {
+                let score = ours.and_then(|known| known.score(&label.name));
+                if let Some(score) = score
+                    && !labels.iter().any(|known| known.name == label.name)
+                {
                     labels.push(LabelName { name: label.name.clone(), score });
                 }
             }
             labels.sort_by(|a, b| a.score.total_cmp(&b.score).then_with(|| a.name.cmp(&b.name)));
-            let name = in_pack.map_or(id, |known| known.name.as_str()).to_owned();
-            CriterionName { id: id.to_owned(), name, labels }
+            CriterionName {
+                id: id.to_owned(),
+                name: in_pack.map_or(id, |known| known.name.as_str()).to_owned(),
+                labels,
+                scale: in_pack.map_or_else(prompt::Scale::default, |known| known.scale),
+                pooled: in_pack.is_some_and(|known| known.combine == Combine::Pooled),
+            }
         })
         .collect();
     criteria.sort_by_key(|criterion| place(&criterion.id).unwrap_or(usize::MAX));
     criteria
 }
 
-/// The types in the paper's order, then the others by name, then those without one.
-fn types(lines: &[Judged<'_>]) -> Vec<String> {
-    let seen: BTreeSet<&str> = lines.iter().map(|judged| judged.kind).collect();
-    let mut types: Vec<String> = seen.into_iter().map(str::to_owned).collect();
-    let place = |kind: &str| {
-        let place = TYPES.iter().position(|known| *known == kind).unwrap_or(TYPES.len());
-        (kind == NO_TYPE, place)
+/// The values of a fact in the pack's order, then the others by name, then those that say nothing.
+pub(super) fn values(lines: &[Judged<'_>], fact: &str, rubric: &Rubric) -> Vec<String> {
+    let seen: BTreeSet<String> =
+        lines.iter().map(|judged| judged.fact(fact).into_owned()).collect();
+    let absent: BTreeSet<String> = lines
+        .iter()
+        .filter(|judged| judged.line.fact(fact).is_none())
+        .map(|judged| judged.fact(fact).into_owned())
+        .collect();
+    let order = &rubric.report.order;
+    let place = |value: &String| {
+        let place = order.iter().position(|known| known == value).unwrap_or(order.len());
+        (absent.contains(value), place)
     };
-    types.sort_by_key(|kind| place(kind));
-    types
+    let mut values: Vec<String> = seen.into_iter().collect();
+    values.sort_by_key(place);
+    values
 }
 
-fn notes(lines: &[Judged<'_>], editors: &[EditorScores], types: &[String]) -> Vec<String> {
+fn notes(
+    lines: &[Judged<'_>],
+    editors: &[EditorScores],
+    by: &str,
+    types: &[String],
+) -> Vec<String> {
     let mut notes = Vec::new();
     if lines.iter().any(|judged| judged.line.model.as_deref() == Some(crate::model::Rules::NAME)) {
         notes.push(
@@ -298,17 +354,30 @@ fn notes(lines: &[Judged<'_>], editors: &[EditorScores], types: &[String]) -> Ve
     }
     for editor in editors {
         for scores in &editor.criteria {
-            let scored = scores.average.types.map_or(types.len(), |types| types.scored);
-            if scored < types.len() {
+            let Some(TypeCount { scored, of }) = scores.average.types else { continue };
+            if scored < of {
                 notes.push(format!(
-                    "{}, {}: {} of {} types have a verdict, and the average is over these.",
+                    "{}, {}: {scored} of {of} {by}s have a verdict, and the average is over these.",
                     editor.editor,
                     scores.criterion.to_uppercase(),
-                    scored,
-                    types.len()
                 ));
             }
         }
+    }
+    let single = types.iter().filter(|value| {
+        let cases: BTreeSet<&str> = lines
+            .iter()
+            .filter(|judged| judged.fact(by) == value.as_str())
+            .map(|judged| judged.line.case.as_str())
+            .collect();
+        cases.len() == 1
+    });
+    let single: Vec<&str> = single.map(String::as_str).collect();
+    if !single.is_empty() && types.len() > 1 {
+        notes.push(format!(
+            "One case alone stands for {}: it has no interval, and others over it are too narrow.",
+            single.join(", ")
+        ));
     }
     notes
 }
@@ -346,10 +415,11 @@ fn reasons(lines: &[Judged<'_>]) -> Vec<Reason> {
     let mut by_reason: BTreeMap<(Standing, &str), Vec<usize>> = BTreeMap::new();
     for judged in lines.iter().filter(|judged| judged.standing != Standing::Verdict) {
         let reason = match judged.standing {
-            Standing::Interrupted if judged.line.trace.is_some() => "the trace has no end",
             Standing::Interrupted => {
-                let reason = judged.line.reason.as_deref();
-                reason.unwrap_or("the line has neither a label nor an outcome")
+                judged.line.reason.as_deref().unwrap_or(match judged.line.trace {
+                    Some(_) => "the trace has no end",
+                    None => "the line has neither a label nor an outcome",
+                })
             }
             _ => judged.line.reason.as_deref().unwrap_or("(no reason given)"),
         };

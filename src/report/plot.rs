@@ -4,10 +4,12 @@
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
 
-use super::scale::{Scale, ScalePoint};
+use super::scale::{ScalePoint, SizeAnalysis};
 use super::tables::{p_value, three};
+use crate::prompt::Scale;
 
-/// A line in a radar: a name, and a value from 0 to 100 on each axis.
+/// A line in a radar: a name, and on each axis how far its value lies between the worst (0) and the
+/// best (100).
 pub(super) struct Series<'a> {
     pub name: &'a str,
     pub values: Vec<Option<f64>>,
@@ -212,13 +214,13 @@ fn y_tick(svg: &mut String, y: f64, name: &str) {
     );
 }
 
-/// The colour of a score: the four labels of DLEBench have one each.
-pub(super) fn shade(score: f64) -> usize {
-    (score / 100.0 * 3.0).round().clamp(0.0, 3.0) as usize
+/// The colour of a score, from the worst (0) to the best (3); that of the best where there is no most.
+pub(super) fn shade(score: f64, scale: &Scale) -> usize {
+    (scale.share(score).unwrap_or(1.0) * 3.0).round().clamp(0.0, 3.0) as usize
 }
 
 /// Cases by the relative width and height of their target, coloured by score.
-pub(super) fn scatter(scale: &Scale, width: Extent, height: Extent) -> String {
+pub(super) fn scatter(scale: &SizeAnalysis, width: Extent, height: Extent) -> String {
     const TOP: f64 = 8.0;
     const BOTTOM: f64 = 196.0;
     let mut svg = format!(
@@ -233,7 +235,7 @@ pub(super) fn scatter(scale: &Scale, width: Extent, height: Extent) -> String {
     for colour in 0..4 {
         // One path for all dots of a colour: a few bytes each, however many there are.
         let mut path = String::new();
-        let mine = |point: &&ScalePoint| shade(point.score) == colour;
+        let mine = |point: &&ScalePoint| shade(point.score, &scale.bounds) == colour;
         for point in scale.points.iter().filter(mine) {
             let x = width.at(point.log_width, LEFT, RIGHT);
             let y = height.at(point.log_height, BOTTOM, TOP);
@@ -254,7 +256,7 @@ pub(super) fn scatter(scale: &Scale, width: Extent, height: Extent) -> String {
 }
 
 /// The mean score in a sliding window against the area of the target.
-pub(super) fn window(scale: &Scale, area: Extent) -> String {
+pub(super) fn window(scale: &SizeAnalysis, area: Extent) -> String {
     const TOP: f64 = 18.0;
     const BOTTOM: f64 = 104.0;
     let mut svg = format!(
@@ -263,9 +265,11 @@ pub(super) fn window(scale: &Scale, area: Extent) -> String {
     );
     frame(&mut svg, TOP, BOTTOM);
     x_ticks(&mut svg, area, TOP, BOTTOM);
-    let y = |score: f64| BOTTOM + (TOP - BOTTOM) * score / 100.0;
-    for score in [0, 50, 100] {
-        y_tick(&mut svg, y(f64::from(score)), &score.to_string());
+    let y = |score: f64| BOTTOM + (TOP - BOTTOM) * scale.bounds.share(score).unwrap_or(0.0);
+    let Scale { lowest, highest, .. } = scale.bounds;
+    let highest = highest.unwrap_or(lowest + 1.0);
+    for score in [lowest, f64::midpoint(lowest, highest), highest] {
+        y_tick(&mut svg, y(score), &score.to_string());
     }
     let mut path = String::new();
     for [log_area, score] in &scale.window.means {

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::judged::Judged;
+use super::model::CriterionName;
 use super::scores::EditorScores;
+use crate::prompt::Scale;
 use crate::stats::{self, Correlation};
 
 /// Samples in the sliding window, as in the paper.
@@ -13,7 +15,7 @@ pub(super) const WINDOW: usize = 10;
 
 /// The scale analysis of one editor by one criterion.
 #[derive(Debug, Clone, Serialize)]
-pub struct Scale {
+pub struct SizeAnalysis {
     /// Who edited.
     pub editor: String,
     /// By which criterion.
@@ -31,6 +33,9 @@ pub struct Scale {
     /// The cases, from the smallest target to the largest.
     #[serde(skip)]
     pub points: Vec<ScalePoint>,
+    /// What the scores mean.
+    #[serde(skip)]
+    pub bounds: Scale,
 }
 
 /// A correlation by Pearson.
@@ -74,13 +79,17 @@ impl ScalePoint {
     }
 }
 
-impl Scale {
+impl SizeAnalysis {
     /// All that have a target of known size, in the order of the editors.
-    pub(super) fn all(lines: &[Judged<'_>], editors: &[EditorScores]) -> Vec<Self> {
+    pub(super) fn all(
+        lines: &[Judged<'_>],
+        editors: &[EditorScores],
+        criteria: &[CriterionName],
+    ) -> Vec<Self> {
         type Case<'a> = (f64, f64, f64, usize);
         let mut cases: BTreeMap<(&str, &str), BTreeMap<&str, Case<'_>>> = BTreeMap::new();
         for judged in lines {
-            let (Some([width, height]), Some(score)) = (judged.line.target_scale, judged.score())
+            let (Some([width, height]), Some(score)) = (judged.line.target_scale, judged.score)
             else {
                 continue;
             };
@@ -105,13 +114,15 @@ impl Scale {
                     log_height: *log_height,
                     score: sum / *count as f64,
                 });
-                all.push(Self::of(key.0, key.1, points.collect()));
+                let known = criteria.iter().find(|known| known.id == scores.criterion);
+                let bounds = known.map_or_else(Scale::default, |known| known.scale);
+                all.push(Self::of(key.0, key.1, points.collect(), bounds));
             }
         }
         all
     }
 
-    fn of(editor: &str, criterion: &str, mut points: Vec<ScalePoint>) -> Self {
+    fn of(editor: &str, criterion: &str, mut points: Vec<ScalePoint>, bounds: Scale) -> Self {
         // Stable: cases of the same size stay in the order of their names.
         points.sort_by(|a, b| a.log_area().total_cmp(&b.log_area()));
         let against = |of: fn(&ScalePoint) -> f64| {
@@ -135,6 +146,7 @@ impl Scale {
             area: against(ScalePoint::log_area),
             window: Window { size: WINDOW, r: stats::pearson(&pairs).ok().map(|c| c.r), means },
             points,
+            bounds,
         }
     }
 }

@@ -1,15 +1,16 @@
 //! Whether what was judged is still what the data set holds.
 
 use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use rayon::prelude::*;
 
 use super::cases;
-use super::job::Job;
 use super::ledger::Ledger;
-use crate::dataset::{Case, PictureFile};
+use super::select::Job;
+use crate::dataset::{Entry, PictureFile};
 use crate::hash::Hash;
 use crate::trace::{Inputs, ResultLine};
 
@@ -19,7 +20,7 @@ const ROUNDING: Duration = Duration::from_secs(2);
 /// The judgements whose case or pictures are others now: their places in `jobs`, and what changed.
 ///
 /// Pictures are read only where their file is younger than the judgement.
-pub(crate) fn changed(jobs: &[Job], cases: &[Case], ledger: &Ledger) -> Vec<(usize, String)> {
+pub(crate) fn changed(jobs: &[Job], cases: &[Entry], ledger: &Ledger) -> Vec<(usize, String)> {
     let check = |(place, job): (usize, &Job)| {
         let line = ledger.lines().get(&job.key)?;
         let what = change(line, cases.get(job.case)?, &job.key.editor)?;
@@ -28,23 +29,26 @@ pub(crate) fn changed(jobs: &[Job], cases: &[Case], ledger: &Ledger) -> Vec<(usi
     jobs.par_iter().enumerate().filter_map(check).collect()
 }
 
-fn change(line: &ResultLine, case: &Case, editor: &str) -> Option<String> {
+fn change(line: &ResultLine, entry: &Entry, editor: &str) -> Option<String> {
     let judged = line.inputs.as_ref()?;
-    if judged.facts != Inputs::of(&cases::record(case, editor)).facts {
-        return Some("the instruction, type, target or boxes".to_owned());
+    if judged.facts != Inputs::of(&cases::record(entry, editor)).facts {
+        return Some("the instruction, its facts, boxes or questions".to_owned());
     }
     // A judgement without pictures had none to compare.
-    if judged.source.is_some() && judged.reference.is_some() != case.reference.is_some() {
+    if judged.source.is_some() && judged.reference.is_some() != entry.case.reference().is_some() {
         return Some("the reference".to_owned());
     }
     let since = judged_since(line)?;
     let pictures = [
-        ("the source", Some(&case.source), &judged.source),
-        ("the edited picture", case.edits.get(editor), &judged.edited),
-        ("the reference", case.reference.as_ref(), &judged.reference),
+        ("the source", Some(&entry.case.source), judged.source.as_ref()),
+        ("the edited picture", entry.edits().get(editor), judged.edited.as_ref()),
+        ("the reference", entry.case.reference(), judged.reference.as_ref()),
     ];
-    pictures.into_iter().find_map(|(name, file, judged)| {
-        let (path, judged) = (file.and_then(PictureFile::path)?, judged.as_ref()?);
+    let others = judged.pictures.iter();
+    let others =
+        others.map(|(name, hash)| (name.as_str(), entry.case.others.get(name), Some(hash)));
+    pictures.into_iter().chain(others).find_map(|(name, file, judged)| {
+        let (path, judged) = (file.and_then(PictureFile::path)?, judged?);
         let other = is_younger(path, since) && hash_of(path).is_some_and(|hash| hash != *judged);
         other.then(|| name.to_owned())
     })
@@ -75,5 +79,8 @@ fn is_younger(path: &Path, since: SystemTime) -> bool {
 }
 
 fn hash_of(path: &Path) -> Option<Hash> {
-    Hash::of_reader(&mut fs::File::open(path).ok()?).ok()
+    // The data set's own file: one that is a link is checked where it is found.
+    let file = fs::File::open(path).ok()?;
+    let length = file.metadata().ok().filter(fs::Metadata::is_file)?.len();
+    Hash::of_reader(&mut file.take(length)).ok()
 }

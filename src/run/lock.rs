@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use anyhow::{Context as _, bail};
 
+use crate::received;
+
 /// Held as long as it lives; it goes with the process, however that ends.
 #[derive(Debug)]
 pub(crate) struct RunLock(#[expect(dead_code, reason = "open, it holds the lock")] File);
@@ -16,14 +18,11 @@ impl RunLock {
     pub(crate) fn take(run: &Path) -> anyhow::Result<Self> {
         let path = path(run);
         let cannot = || format!("cannot lock {}", path.display());
-        refuse_links(&path)?;
-        let mut file = File::options()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .open(&path)
-            .with_context(cannot)?;
+        // What somebody sent us may hold a link, and whose the lock is will be written into it.
+        drop(received::append(&path).with_context(cannot)?);
+        let mut options = File::options();
+        let mut file =
+            received::open_with(&path, options.read(true).write(true)).with_context(cannot)?;
         // Somebody who only asks for the status may hold it for a moment.
         for patience in (0..5).rev() {
             match file.try_lock() {
@@ -50,21 +49,12 @@ impl RunLock {
     /// Who is at work in the run, if anybody is.
     pub(crate) fn holder(run: &Path) -> Option<String> {
         let path = path(run);
-        refuse_links(&path).ok()?;
-        let mut file = File::open(path).ok()?;
+        let mut file = received::open(&path).ok()?;
         match file.try_lock_shared() {
             Err(TryLockError::WouldBlock) => Some(said(&mut file)),
             _ => None,
         }
     }
-}
-
-/// What somebody sent us may hold a link, and who the lock belongs to is written into it.
-fn refuse_links(path: &Path) -> anyhow::Result<()> {
-    if fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file()) {
-        bail!("{} is not an ordinary file; remove it", path.display());
-    }
-    Ok(())
 }
 
 fn path(run: &Path) -> PathBuf {

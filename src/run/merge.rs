@@ -5,23 +5,28 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 
-use super::job::JobKey;
+use super::error::RunError;
 use super::ledger::{Ledger, Unwritten, bundle_names};
 use super::lock::RunLock;
 use super::record::{Planned, RunRecord, differences, is_vacant};
 use crate::files;
-use crate::trace::{ResultLine, RunFolder};
+use crate::hash::Hash;
+use crate::key::JudgementKey;
+use crate::received::{self, LARGEST_RESULTS};
+use crate::trace::{LARGEST_BLOB, ResultLine, RunFolder, is_unbegun};
 
 /// What came of it.
 #[derive(Debug)]
 pub(crate) struct Merged {
     pub lines: usize,
     /// Wanted, and in none of the parts.
-    pub missing: Vec<JobKey>,
+    pub missing: Vec<JudgementKey>,
     /// In several parts with different traces: the first part's is taken.
-    pub double: Vec<JobKey>,
+    pub double: Vec<JudgementKey>,
+    /// What is wrong with the files of the parts.
+    pub notes: Vec<String>,
 }
 
 /// A part as it was found.
@@ -40,11 +45,11 @@ pub(crate) fn merge(
     into: &Path,
     mix: bool,
     keep_first: bool,
-) -> anyhow::Result<Merged> {
+) -> Result<Merged, RunError> {
     let mut seen = BTreeSet::new();
     for path in parts {
         if !seen.insert(fs::canonicalize(path).unwrap_or_else(|_| path.clone())) {
-            bail!("{} is named twice", path.display());
+            return Err(anyhow!("{} is named twice", path.display()).into());
         }
     }
     let mut all = Vec::new();
@@ -52,7 +57,7 @@ pub(crate) fn merge(
     match RunRecord::read(into)? {
         Some(record) => all.push(Part::take(into, record)?),
         None if !is_vacant(into) => {
-            bail!("{} is not empty and not a run; name another folder", into.display());
+            return Err(RunError::NotARun { folder: into.to_owned() });
         }
         None => {}
     }
@@ -61,26 +66,27 @@ pub(crate) fn merge(
         all.push(open(path, into)?);
     }
     let parts = all;
-    let Some(first) = parts.first() else { bail!("there is nothing to merge; name the parts") };
+    let Some(first) = parts.first() else {
+        return Err(anyhow!("there is nothing to merge; name the parts").into());
+    };
     let mut record = first.record.clone();
     for part in &parts[1..] {
         let found = differences(&record.settings, &part.record.settings);
         if !found.is_empty() && !mix {
-            let named: Vec<String> = found.iter().map(|one| format!("\n  {one}")).collect();
-            bail!(
-                "{} was judged with other settings than {}, and means over both would mean nothing:{}\n\
-                 merge them all the same with --mix",
-                part.run.path().display(),
-                first.run.path().display(),
-                named.concat()
-            );
+            return Err(RunError::OtherParts {
+                part: part.run.path().to_owned(),
+                first: first.run.path().to_owned(),
+                differences: found,
+            });
         }
+        // Whoever goes on in the whole must know the oldest of its parts.
+        record.format = record.format.min(part.record.format);
         record.settings.extend(part.record.settings.clone());
         join(&mut record.planned, &part.record.planned);
     }
     record.planned.shard = None;
 
-    let mut taken: BTreeMap<JobKey, (usize, &ResultLine)> = BTreeMap::new();
+    let mut taken: BTreeMap<JudgementKey, (usize, &ResultLine)> = BTreeMap::new();
     let mut double = Vec::new();
     for (place, part) in parts.iter().enumerate() {
         for (key, line) in part.ledger.lines() {
@@ -92,18 +98,12 @@ pub(crate) fn merge(
         }
     }
     if !double.is_empty() && !keep_first {
-        let named: Vec<String> = double.iter().take(5).map(|key| format!("\n  {key}")).collect();
-        bail!(
-            "{} judgements were made in several parts, with different traces:{}\n\
-             take those of the part that is named first with --keep-first",
-            double.len(),
-            named.concat()
-        );
+        return Err(RunError::Overlapping { double });
     }
 
     files::create_folder(into)?;
     let _lock = if there == 0 { Some(RunLock::take(into)?) } else { None };
-    let missing: Vec<JobKey> =
+    let missing: Vec<JudgementKey> =
         record.planned.keys().filter(|key| !taken.contains_key(key)).collect();
     record.write(into)?;
     for part in &parts[there..] {
@@ -127,6 +127,8 @@ pub(crate) fn merge(
         for name in bundle_names(&part.run)? {
             let trace = format!("judgements/{name}");
             let ours = owners.get(base(&trace)).is_none_or(|owner| *owner == place);
+            // What was killed before anything was recorded is no evidence of anything.
+            let ours = ours && !is_unbegun(&part.run.path().join(&trace));
             if ours && !brought.contains(&(place, trace.clone())) {
                 bring_bundle(part, into, &trace)?;
             }
@@ -135,11 +137,16 @@ pub(crate) fn merge(
     let mut ledger = Ledger::open(&RunFolder::new(into))?;
     let new: Vec<ResultLine> = new
         .into_iter()
-        .filter(|line| JobKey::of(line).is_some_and(|key| ledger.lines().get(&key) != Some(line)))
+        .filter(|line| line.key().is_some_and(|key| ledger.lines().get(&key) != Some(line)))
         .collect();
     let written = ledger.add(&new).and_then(Unwritten::write);
     written.with_context(|| format!("cannot write to {}", into.display()))?;
-    Ok(Merged { lines: ledger.lines().len(), missing, double })
+    let told = |part: &Part| {
+        let folder = part.run.path().display().to_string();
+        part.ledger.notes.iter().map(move |note| format!("{folder}: {note}")).collect::<Vec<_>>()
+    };
+    let notes = parts.iter().flat_map(told).collect();
+    Ok(Merged { lines: ledger.lines().len(), missing, double, notes })
 }
 
 impl Part {
@@ -156,7 +163,7 @@ fn open(path: &Path, into: &Path) -> anyhow::Result<Part> {
         bail!("{} is not the folder of a run", path.display());
     }
     if fs::canonicalize(path).ok().is_some_and(|path| fs::canonicalize(into).ok() == Some(path)) {
-        bail!("{} is a part and the place to merge into; name another --into", path.display());
+        bail!("{} is a part and the place to merge into; name another place", path.display());
     }
     let record = RunRecord::read(path)?.with_context(|| {
         format!("{} is not the folder of a run: it has no run.json", path.display())
@@ -168,6 +175,7 @@ fn join(all: &mut Planned, part: &Planned) {
     all.criteria.extend(part.criteria.iter().cloned());
     all.modes.extend(part.modes.iter().copied());
     all.repeats = all.repeats.max(part.repeats);
+    all.facts.extend(part.facts.clone());
     all.types.extend(part.types.clone());
     for (case, editors) in &part.edits {
         all.edits.entry(case.clone()).or_default().extend(editors.iter().cloned());
@@ -177,14 +185,51 @@ fn join(all: &mut Planned, part: &Planned) {
 fn bring_blobs(part: &Part, into: &Path) -> anyhow::Result<()> {
     let (from, into) = (part.run.path().join("blobs"), into.join("blobs"));
     let names = match fs::read_dir(&from) {
-        Ok(entries) => entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?,
-        Err(_) => Vec::new(),
+        Ok(entries) if received::is_folder(&from) => {
+            entries.map(|entry| Ok(entry?.file_name())).collect::<io::Result<_>>()?
+        }
+        _ => Vec::new(),
     };
-    files::create_folder(&into)?;
+    received::create_folder(&into)?;
     for name in names {
-        link(&from.join(&name), &into.join(&name))?;
+        let (from, to) = (from.join(&name), into.join(&name));
+        // Anything else is no blob, whatever its name.
+        if received::is_file(&from) && !is_same(&from, &to)? {
+            link(&from, &to)?;
+        }
     }
     Ok(files::sync_folder(&into)?)
+}
+
+/// Whether a blob is there already. One of two that differ is not what its name says: it makes room
+/// for the other.
+fn is_same(from: &Path, to: &Path) -> anyhow::Result<bool> {
+    if is_linked(from, to) {
+        return Ok(true);
+    }
+    let read = |path: &Path| received::read(path, LARGEST_BLOB);
+    let (Ok(there), Ok(ours)) = (read(to), read(from)) else { return Ok(false) };
+    let named = to.file_stem().unwrap_or_default().to_string_lossy();
+    if there != ours && Hash::of(&there).as_str() != named {
+        fs::remove_file(to).with_context(|| format!("cannot replace {}", to.display()))?;
+        return Ok(false);
+    }
+    Ok(true)
+}
+
+/// Whether these are two names of one file.
+fn is_linked(one: &Path, other: &Path) -> bool {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        let id = |path: &Path| fs::symlink_metadata(path).ok().map(|m| (m.dev(), m.ino()));
+        id(one).is_some_and(|known| id(other) == Some(known))
+    }
+    #[cfg(not(unix))]
+    {
+        let _ = (one, other);
+        false
+    }
 }
 
 /// The name that all traces of a judgement share: without the number of the later ones, which is
@@ -201,18 +246,27 @@ fn base(trace: &str) -> &str {
 fn bring_bundle(part: &Part, into: &Path, trace: &str) -> anyhow::Result<String> {
     const FILES: [&str; 2] = ["manifest.json", "events.jsonl"];
     let from = part.run.path().join(trace);
-    let read = |folder: &Path| FILES.map(|file| fs::read(folder.join(file)).ok());
+    if received::is_there(&from) && received::folder_below(part.run.path(), trace).is_none() {
+        bail!("{} is not a folder of its run but a link or a file; remove it", from.display());
+    }
+    received::create_folder(&into.join("judgements"))?;
+    let read = |path: PathBuf| received::read(&path, LARGEST_RESULTS);
     for number in 1u32.. {
         let place = if number == 1 { trace.to_owned() } else { format!("{trace}-{number}") };
         let to = into.join(&place);
-        if !to.exists() {
-            files::create_folder(&to)?;
-        } else if fs::read_dir(&to)?.next().is_some() && read(&to) != read(&from) {
+        // A merge that was killed may have brought one of the files: the other follows.
+        let fits = |file: &&str| match read(to.join(file)) {
+            Ok(there) => read(from.join(file)).is_ok_and(|own| own == there),
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        };
+        let taken = received::is_there(&to) && !received::is_folder(&to);
+        if taken || !FILES.iter().all(fits) {
             continue;
         }
+        files::create_folder(&to)?;
         for file in FILES {
-            // A judgement that was killed early may have neither.
-            if from.join(file).is_file() {
+            // A judgement that was killed early may have no events.
+            if received::is_file(&from.join(file)) {
                 link(&from.join(file), &to.join(file))?;
             }
         }
@@ -226,7 +280,9 @@ fn link(from: &Path, to: &Path) -> anyhow::Result<()> {
     let copied = match fs::hard_link(from, to) {
         Ok(()) => Ok(()),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(_) => fs::read(from).and_then(|bytes| files::replace(to, &bytes)),
+        Err(_) => {
+            received::read(from, LARGEST_RESULTS).and_then(|bytes| files::replace(to, &bytes))
+        }
     };
     copied.with_context(|| format!("cannot bring {} to {}", from.display(), to.display()))
 }

@@ -1,6 +1,7 @@
 //! `run.json`: what is judged in a run and with which settings; and what differs where the settings
 //! have changed.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
@@ -12,12 +13,21 @@ use deeplook_tools::scene::cut;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::job::{JobKey, Shard};
+use super::select::Shard;
+use crate::case::Facts;
 use crate::files;
+use crate::key::JudgementKey;
+use crate::model::parameters::hide_secrets;
 use crate::prompt::Mode;
+use crate::received;
 use crate::trace::ResultLine;
 
-const FORMAT: u32 = 1;
+/// What this program writes; it reads the one before too, but does not go on with such a run.
+const FORMAT: u64 = 2;
+const OLDEST: u64 = 1;
+
+/// More is no record, even of a million edits.
+const LARGEST: u64 = 256 << 20;
 
 /// More repetitions of a judgement are a mistake.
 const MOST_REPEATS: u32 = 10_000;
@@ -25,7 +35,7 @@ const MOST_REPEATS: u32 = 10_000;
 /// `run.json`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct RunRecord {
-    pub format: u32,
+    pub format: u64,
     /// When the run was first started.
     pub started: String,
     /// The file of cases, and the folder of edits if one was named.
@@ -45,15 +55,24 @@ pub(crate) struct Planned {
     pub repeats: u32,
     /// Of all shards together.
     pub edits: BTreeMap<String, BTreeSet<String>>,
-    /// The type of each case that has one.
+    /// What is known of each case: what is not judged yet is reported under the same headings.
     #[serde(default)]
+    pub facts: BTreeMap<String, Facts>,
+    /// The same in records of the first version: the type of each case that has one.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub types: BTreeMap<String, String>,
     pub shard: Option<Shard>,
 }
 
 impl Planned {
+    /// A fact of a case, in words.
+    fn fact(&self, case: &str, name: &str) -> Option<String> {
+        let known = self.facts.get(case).and_then(|facts| facts.text(name)).map(Cow::into_owned);
+        known.or_else(|| self.types.get(case).filter(|_| name == Facts::TYPE).cloned())
+    }
+
     /// The judgements of this run's shard.
-    pub(crate) fn keys(&self) -> impl Iterator<Item = JobKey> + '_ {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = JudgementKey> + '_ {
         let edits = self.edits.iter().flat_map(|(case, editors)| {
             editors.iter().map(move |editor| (case.as_str(), editor.as_str()))
         });
@@ -67,13 +86,13 @@ impl Planned {
         &'a self,
         case: &'a str,
         editor: &'a str,
-    ) -> impl Iterator<Item = JobKey> + 'a {
+    ) -> impl Iterator<Item = JudgementKey> + 'a {
         let kinds = self
             .modes
             .iter()
             .flat_map(move |mode| self.criteria.iter().map(move |criterion| (*mode, criterion)));
         kinds.flat_map(move |(mode, criterion)| {
-            (0..self.repeats).map(move |repeat| JobKey {
+            (0..self.repeats).map(move |repeat| JudgementKey {
                 case: case.to_owned(),
                 editor: editor.to_owned(),
                 criterion: criterion.clone(),
@@ -102,7 +121,7 @@ impl RunRecord {
     /// The record in the folder of a run; `None` where there is none yet.
     pub(crate) fn read(run: &Path) -> anyhow::Result<Option<Self>> {
         let path = Self::path(run);
-        let text = match fs::read(&path) {
+        let text = match received::read(&path, LARGEST) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => {
@@ -116,26 +135,36 @@ impl RunRecord {
             )
         };
         let value: Value = serde_json::from_slice(&text).with_context(broken)?;
-        if value["format"] != FORMAT {
+        if !value["format"].as_u64().is_some_and(|format| (OLDEST..=FORMAT).contains(&format)) {
             bail!(
-                "{} has format {}, this program reads format {FORMAT}; use the version of deeplook that wrote it",
+                "{} has format {}, this program reads formats {OLDEST} to {FORMAT}; use the version of deeplook that \
+                 wrote it",
                 path.display(),
                 value["format"]
             );
         }
-        let record: Self = serde_json::from_value(value).with_context(broken)?;
+        let mut record: Self = serde_json::from_value(value).with_context(broken)?;
+        // Nobody should have kept one: it is not shown and not written again.
+        for settings in record.settings.values_mut() {
+            settings.pointer_mut("/model/params").map(hide_secrets);
+        }
         if record.planned.repeats > MOST_REPEATS {
             bail!("{}: planned.repeats is more than {MOST_REPEATS}", path.display());
         }
         Ok(Some(record))
     }
 
+    /// Whether an older deeplook has judged, whose settings cannot be compared with ours.
+    pub(crate) fn is_old(&self) -> bool {
+        self.format < FORMAT
+    }
+
     /// What was wanted and is in none of the `lines`, as lines without an outcome: whoever reports on
     /// a run that is not finished says so.
     pub(crate) fn open_lines(&self, lines: &[ResultLine]) -> Vec<ResultLine> {
-        let known: BTreeSet<JobKey> = lines.iter().filter_map(JobKey::of).collect();
+        let known: BTreeSet<JudgementKey> = lines.iter().filter_map(ResultLine::key).collect();
         let open = self.planned.keys().filter(|key| !known.contains(key));
-        let line = |JobKey { case, editor, criterion, mode, repeat }: JobKey| {
+        let line = |JudgementKey { case, editor, criterion, mode, repeat }: JudgementKey| {
             let settings = self.settings.get(&mode).unwrap_or(&Value::Null);
             let pack = |field: &str| settings["pack"][field].as_str();
             let prompts = || {
@@ -145,7 +174,8 @@ impl RunRecord {
             let line = json!({
                 "case": case,
                 "editor": editor,
-                "type": self.planned.types.get(&case),
+                "type": self.planned.fact(&case, Facts::TYPE),
+                "facts": self.planned.facts.get(&case),
                 "criterion": criterion,
                 "mode": mode,
                 "repeat": repeat,
@@ -176,9 +206,12 @@ pub(crate) fn is_vacant(folder: &Path) -> bool {
 
 /// A setting that is not what it was.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Difference {
+pub struct Difference {
+    /// Which one, e.g. `model.params.temperature`.
     pub field: String,
+    /// What it was.
     pub before: Value,
+    /// What it is now.
     pub after: Value,
 }
 

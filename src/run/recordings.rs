@@ -2,24 +2,27 @@
 //! nothing is searched for a second time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 use deeplook_tools::{BoxConvention, Toolbox};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::json;
 
-use super::job::JobKey;
+use super::error::RunError;
 use super::record::{RunRecord, differences};
-use crate::config;
-use crate::dataset::{Case, PictureFile};
+use crate::case::Case;
+use crate::config::JudgeParts;
+use crate::dataset::{Edits, Entry, PictureFile};
 use crate::deliberation::Limits;
 use crate::judge::Recalled;
+use crate::key::JudgementKey;
 use crate::message::Dialect;
 use crate::prompt::Mode;
 use crate::protocol::Targets;
-use crate::replay::Recaller;
+use crate::received;
+use crate::replay::{Recaller, impossible_setting};
 use crate::trace::{
     self, Bundle, CaseRecord, FileRecord, Manifest, ResultLine, RunFolder, ToolsRecord,
 };
@@ -30,10 +33,10 @@ pub(crate) struct Recordings {
     /// The folder of the run.
     pub folder: PathBuf,
     /// What was judged, with pictures from the run's own blobs.
-    pub cases: Vec<Case>,
+    pub cases: Vec<Entry>,
     /// What is not judged again, and why.
     pub notes: Vec<String>,
-    traces: BTreeMap<JobKey, PathBuf>,
+    traces: BTreeMap<JudgementKey, PathBuf>,
     /// How its traces were made, or that they were not all made alike.
     modes: BTreeMap<Mode, Result<Setup, String>>,
     recaller: Recaller,
@@ -57,7 +60,7 @@ fn in_words<S: serde::Serializer>(boxes: &BoxConvention, to: S) -> Result<S::Ok,
 
 /// A judgement of the run.
 struct Recorded {
-    key: JobKey,
+    key: JudgementKey,
     folder: PathBuf,
     case: CaseRecord,
     setup: Setup,
@@ -68,8 +71,8 @@ impl Recordings {
     pub(crate) fn open(folder: &Path) -> anyhow::Result<Self> {
         let lines = trace::read_results(folder)?;
         let mut notes = Vec::new();
-        let keys: Vec<(JobKey, &ResultLine)> =
-            lines.iter().filter_map(|line| Some((JobKey::of(line)?, line))).collect();
+        let keys: Vec<(JudgementKey, &ResultLine)> =
+            lines.iter().filter_map(|line| Some((line.key()?, line))).collect();
         if keys.is_empty() {
             bail!(
                 "{} has no judgement of an edit by a named editor; name a run that `deeplook eval` made",
@@ -82,13 +85,13 @@ impl Recordings {
         }
         let planned = RunRecord::read(folder)?.map(|record| record.planned);
         let unmade = planned.map_or(0, |planned| {
-            let made: BTreeSet<&JobKey> = keys.iter().map(|(key, _)| key).collect();
+            let made: BTreeSet<&JudgementKey> = keys.iter().map(|(key, _)| key).collect();
             planned.keys().filter(|key| !made.contains(key)).count()
         });
         if unmade > 0 {
             notes.push(format!("it is not finished: {unmade} of its judgements have no trace"));
         }
-        let read = |(key, line): (JobKey, &ResultLine)| recorded(folder, key, line);
+        let read = |(key, line): (JudgementKey, &ResultLine)| recorded(folder, key, line);
         let read: Vec<_> = keys.into_par_iter().map(read).collect();
         let count = read.len();
         let mut first = None;
@@ -145,42 +148,36 @@ impl Recordings {
 
     /// Makes a judge like that of the traces, but for its prompts and its model: their bounds, and
     /// tools that are declared as they were and never used.
-    pub(crate) fn equip(
-        &self,
-        mode: Mode,
-        parts: &mut config::Resolved,
-    ) -> anyhow::Result<Toolbox> {
+    pub(crate) fn equip(&self, mode: Mode, parts: &mut JudgeParts) -> Result<Toolbox, RunError> {
         let run = self.folder.display();
         let setup = match self.modes.get(&mode) {
             Some(Ok(setup)) => setup,
             Some(Err(difference)) => {
-                bail!(
+                return Err(anyhow!(
                     "the traces of {run} were not all made alike ({difference}); judge again from one kind of them"
                 )
+                .into());
             }
             None => {
                 let modes: Vec<String> = self.modes.keys().map(Mode::to_string).collect();
-                bail!(
-                    "{run} has no traces in the mode {mode}; choose with --mode {}",
-                    modes.join(",")
-                )
+                let (run, modes) = (self.folder.clone(), modes.join(","));
+                return Err(RunError::NotInThisMode { run, mode, modes });
             }
         };
         let record = &parts.record;
         if !setup.tools.specs.is_empty() && record.dialect != setup.dialect {
-            bail!(
-                "the tool calls in {run} are written in the dialect {0}; ask with --dialect {0}",
-                json!(setup.dialect).as_str().unwrap_or_default()
-            );
+            let dialect = json!(setup.dialect).as_str().unwrap_or_default().to_owned();
+            return Err(RunError::OtherDialect { run: self.folder.clone(), dialect });
         }
         if !setup.tools.specs.is_empty() && record.boxes != setup.boxes {
-            bail!(
+            return Err(anyhow!(
                 "{} writes boxes as {}, and the observations in {run} have them as {}; choose a model that writes \
-                 them so, or another --profile",
+                 them so, or another profile",
                 record.id,
                 record.boxes,
                 setup.boxes
-            );
+            )
+            .into());
         }
         parts.settings.limits = setup.limits;
         parts.settings.targets = setup.targets;
@@ -193,22 +190,23 @@ impl Recordings {
 
     /// What was seen in the judgement `key`, which is now made with `today`. A repetition that was
     /// not made begins with what the first one saw. The error says why there is nothing.
-    pub(crate) fn recall(&self, key: &JobKey, today: &Manifest) -> Result<Recalled, String> {
-        let first = || self.traces.get(&JobKey { repeat: 0, ..key.clone() });
+    pub(crate) fn recall(&self, key: &JudgementKey, today: &Manifest) -> Result<Recalled, String> {
+        let first = || self.traces.get(&JudgementKey { repeat: 0, ..key.clone() });
         let trace = self.traces.get(key).or_else(first);
         let trace = trace.ok_or_else(|| format!("{} has no trace of it", self.folder.display()))?;
         self.recaller.observations(trace, today)
     }
 }
 
-fn recorded(folder: &Path, key: JobKey, line: &ResultLine) -> anyhow::Result<Recorded> {
-    let trace = Path::new(line.trace.as_deref().unwrap_or_default());
-    let inside = |part: Component<'_>| matches!(part, Component::Normal(_));
-    if trace.as_os_str().is_empty() || !trace.components().all(inside) {
+fn recorded(folder: &Path, key: JudgementKey, line: &ResultLine) -> anyhow::Result<Recorded> {
+    let named = line.trace.as_deref().unwrap_or_default();
+    let Some(trace) = received::folder_below(folder, named) else {
         bail!("{key}: its line names no trace of its run");
-    }
-    let trace = folder.join(trace);
+    };
     let manifest = Bundle::manifest_in(&trace).with_context(|| key.to_string())?;
+    if let Some(problem) = impossible_setting(&manifest) {
+        bail!("{key}: {problem}");
+    }
     let Manifest { case, limits, preprocessing, model, tools, .. } = manifest;
     let setup = Setup {
         limits,
@@ -221,8 +219,8 @@ fn recorded(folder: &Path, key: JobKey, line: &ResultLine) -> anyhow::Result<Rec
 }
 
 /// The cases of a run, by name, with the pictures that it has kept.
-fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Case>> {
-    let mut cases: BTreeMap<&str, Case> = BTreeMap::new();
+fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Entry>> {
+    let mut cases: BTreeMap<&str, Case<PictureFile, Edits>> = BTreeMap::new();
     let blobs = RunFolder::new(run).blobs();
     for Recorded { key, folder, case: record, .. } in all {
         let file = |what: &str, file: Option<&FileRecord>| match file {
@@ -232,30 +230,28 @@ fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Case>> {
                 Err(problem) => PictureFile::Missing(problem.to_string()),
             },
         };
-        let source = file("source", record.source.as_ref());
-        let case = cases.entry(&key.case).or_insert_with(|| Case {
-            line: 0,
-            id: key.case.clone(),
-            source: source.clone(),
-            instruction: record.instruction.clone(),
-            kind: record.kind.clone(),
-            target: record.target.clone(),
-            boxes: record.boxes.clone(),
-            reference: record.reference.as_ref().map(|one| file("reference", Some(one))),
-            edits: BTreeMap::new(),
-        });
-        let edited = file("edited", record.edited.as_ref());
-        let known = case.edits.entry(key.editor.clone()).or_insert_with(|| edited.clone());
+        let recorded = Case::from(record);
+        let source = file("source", recorded.source.as_ref());
+        let edited = file("edited", recorded.edited.as_ref());
+        let others = recorded.others.iter();
+        let others = others.map(|(name, one)| (name.clone(), file(name, one.as_ref()))).collect();
+        let now = recorded.with_pictures(source.clone(), Edits::new(), others);
+        let now = Case { editor: None, ..now };
+        let case = cases.entry(&key.case).or_insert_with(|| now.clone());
+        let known = case.edited.entry(key.editor.clone()).or_insert_with(|| edited.clone());
         // Where one judgement has the pictures and another has not, they are there.
         for (known, now) in [(known, &edited), (&mut case.source, &source)] {
             if known.path().is_none() {
                 known.clone_from(now);
             }
         }
-        let facts = (&record.instruction, &record.kind, &record.target, &record.boxes);
-        let same = facts == (&case.instruction, &case.kind, &case.target, &case.boxes)
+        let said = |case: &Case<PictureFile, Edits>| {
+            let Case { instruction, facts, regions, questions, .. } = case.clone();
+            (instruction, facts, regions, questions)
+        };
+        let same = said(&now) == said(case)
             && (source.path().is_none() || source == case.source)
-            && (edited.path().is_none() || Some(&edited) == case.edits.get(&key.editor));
+            && (edited.path().is_none() || Some(&edited) == case.edited.get(&key.editor));
         if !same {
             bail!(
                 "the case {:?} in {} is not the one of other traces there; judge again from a run of one data set",
@@ -264,5 +260,5 @@ fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Case>> {
             );
         }
     }
-    Ok(cases.into_values().collect())
+    Ok(cases.into_values().map(|case| Entry { line: 0, case }).collect())
 }

@@ -3,23 +3,30 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::mem;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
 use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::cases::Cases;
-use super::job::{Job, JobKey};
 use super::ledger::Ledger;
+use super::progress::{Progress, Tally};
 use super::recordings::Recordings;
+use super::select::Job;
+use super::stop::Stop;
+use super::summary::{End, Ending};
+use super::under_way::{Care, UnderWay};
 use crate::case::EditCase;
-use crate::dataset::Case;
+use crate::dataset::Entry;
 use crate::judge::{Judge, JudgeError, Prepared, Shared};
+use crate::key::JudgementKey;
 use crate::model::{AnyModel, Gate};
 use crate::prompt::Mode;
-use crate::trace::{OutcomeName, ResultLine, RunFolder};
+use crate::trace::{OutcomeName, ResultLine, Sink};
+use crate::verdict::Outcome;
 
 /// So many failures without a single reply between them mean that there is no use in going on; fewer
 /// where there was none from the beginning.
@@ -30,97 +37,87 @@ const HOPELESS_AT_FIRST: usize = 5;
 /// pass, but not without end.
 const MOST_AT_A_TIME: usize = 4;
 
+const NOT_KEPT: &str = "cannot write to the run's folder: is the disk full, or was it removed or changed meanwhile? the \
+                        same command goes on from what is there";
+
+/// A judge for each mode.
+pub(super) type Judges = BTreeMap<Mode, Judge<AnyModel>>;
+
 /// What all judgements of a run need.
-pub(crate) struct Runner {
-    pub judges: BTreeMap<Mode, Judge<AnyModel>>,
-    pub cases: Arc<Vec<Case>>,
+pub(super) struct Runner {
+    pub judges: Judges,
+    pub cases: Arc<Vec<Entry>>,
     /// Where only what was seen before counts.
     pub recordings: Option<Recordings>,
-    pub run: RunFolder,
+    pub sink: Arc<dyn Sink>,
+    /// The folder of the run; `None` where its traces go elsewhere.
+    pub folder: Option<PathBuf>,
     pub shared: Arc<Shared>,
     pub gate: Arc<Gate>,
+    /// Whether it is known what is paid.
+    pub priced: bool,
     /// Judgements at a time.
     pub concurrency: usize,
     /// Go on, however many fail in a row.
     pub keep_going: bool,
 }
 
-/// Why the runner has stopped.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum End {
-    /// Every judgement has an outcome.
-    Done,
-    /// Somebody pressed Ctrl-C, or the system asked to stop.
-    Interrupted,
-    /// A limit is reached: which one.
-    Limit(String),
-    /// Everything fails: for this reason.
-    Hopeless(String),
-    /// So many judgements crashed, and the others are done.
-    Crashed(usize),
-}
-
-/// How far it is.
-#[derive(Debug, Clone)]
-pub(crate) struct Tally {
-    pub total: usize,
-    pub done: usize,
-    pub outcomes: BTreeMap<OutcomeName, usize>,
-    pub started: Instant,
-}
-
-/// What the runner tells while it works.
-pub(crate) enum Progress<'a> {
-    /// A judgement is finished, and its line is on the disk.
-    Judged(&'a ResultLine, &'a Tally),
-    /// A moment has passed.
-    Moment(&'a Tally),
-    /// It will stop when what is under way is finished: why.
-    Stopping(&'a str),
-}
-
-type Ended = (JobKey, Result<ResultLine, JudgeError>);
+type Ended = (JudgementKey, Result<ResultLine, JudgeError>);
 
 struct Work {
     runner: Runner,
     cases: Cases,
+    under_way: UnderWay,
 }
 
 impl Runner {
     /// Makes `jobs` and enters them into the ledger. `tell` must not block.
-    pub(crate) async fn run(
+    pub(super) async fn run(
         self,
         jobs: Vec<Job>,
         ledger: &mut Ledger,
+        stop_asked: &Stop,
         tell: &mut dyn FnMut(Progress<'_>),
-    ) -> anyhow::Result<End> {
+    ) -> anyhow::Result<Ending> {
         let cases = Cases::new(Arc::clone(&self.cases));
-        let work = Arc::new(Work { runner: self, cases });
-        let mut tally = Tally {
-            total: jobs.len(),
-            done: 0,
-            outcomes: BTreeMap::new(),
-            started: Instant::now(),
-        };
+        let under_way = UnderWay::open(self.folder.as_deref());
+        let work = Arc::new(Work { runner: self, cases, under_way });
+        let end = Self::work(&work, jobs, ledger, stop_asked, tell).await;
+        // Whatever is left was stopped, and is not to blame.
+        work.under_way.forgive();
+        end
+    }
+
+    async fn work(
+        work: &Arc<Work>,
+        mut jobs: Vec<Job>,
+        ledger: &mut Ledger,
+        stop_asked: &Stop,
+        tell: &mut dyn FnMut(Progress<'_>),
+    ) -> anyhow::Result<Ending> {
+        jobs.sort_by_key(|job| work.under_way.care(&job.key));
+        let mut tally = Tally::new(jobs.len());
         let mut jobs = jobs.into_iter().peekable();
         let mut under_way: JoinSet<Ended> = JoinSet::new();
         let mut finished: Vec<ResultLine> = Vec::new();
         let mut writing = Writing(None);
+        let mut made: Vec<String> = Vec::new();
         let mut stop = None;
         let (mut failed, mut crashed) = (0, 0);
-        let mut signals = Signals::listen();
         let mut moment = interval(Duration::from_millis(100));
         moment.set_missed_tick_behavior(MissedTickBehavior::Skip);
         loop {
             if stop.is_none() && jobs.peek().is_some() {
-                stop = work.runner.shared.allowance.reached().map(End::Limit);
+                stop = work.runner.shared.allowance.reached().map(limit);
             }
             while stop.is_none() && under_way.len() < work.runner.places(finished.len()) {
-                let Some(job) = jobs.next() else { break };
-                under_way.spawn(Arc::clone(&work).judge(job));
+                let alone = |job: &Job| work.under_way.care(&job.key) == Care::Alone;
+                let waits = |job: &Job| alone(job) && !under_way.is_empty();
+                let Some(job) = jobs.next_if(|job| !waits(job)) else { break };
+                under_way.spawn(Arc::clone(work).judge(job));
             }
             if writing.0.is_none() && !finished.is_empty() {
-                writing.start(&work.runner.run, ledger, mem::take(&mut finished))?;
+                writing.start(&work.runner.sink, ledger, mem::take(&mut finished))?;
             }
             if under_way.is_empty() && writing.0.is_none() {
                 break;
@@ -131,7 +128,7 @@ impl Runner {
                     for one in std::iter::once(ended).chain(others) {
                         match settle(one) {
                             Settled::Line(line) => finished.push(*line),
-                            Settled::Limit(reason) => stop = stop.or(Some(End::Limit(reason))),
+                            Settled::Limit(reason) => stop = stop.or_else(|| Some(limit(reason))),
                             Settled::Crashed => crashed += 1,
                             Settled::Broken(error) => return Err(error),
                         }
@@ -139,8 +136,10 @@ impl Runner {
                 }
                 lines = writing.end() => {
                     let lines = lines?;
+                    work.runner.now(&mut tally);
                     for line in &lines {
                         tally.add(line);
+                        made.extend(line.trace.clone());
                         failed = if line.outcome == Some(OutcomeName::Failed) { failed + 1 } else { 0 };
                         tell(Progress::Judged(line, &tally));
                     }
@@ -150,29 +149,42 @@ impl Runner {
                     };
                     let hopeless = failed >= enough;
                     if hopeless && !work.runner.keep_going && stop.is_none() && jobs.peek().is_some() {
-                        let reason = lines.iter().filter_map(|line| line.reason.clone()).next_back();
-                        stop = Some(End::Hopeless(reason.unwrap_or_default()));
+                        let why = lines.iter().filter_map(|line| line.reason.clone()).next_back();
+                        let why = why.unwrap_or_default();
+                        stop = Some((End::Hopeless, Some(format!("everything fails: {why}"))));
                     }
                 }
-                _ = moment.tick() => tell(Progress::Moment(&tally)),
-                () = signals.next() => {
+                _ = moment.tick() => {
+                    work.runner.now(&mut tally);
+                    tell(Progress::Moment(&tally));
+                }
+                () = stop_asked.heard() => {
                     if stop.is_some() {
                         // The second time: at once. What is under way is made again next time.
-                        return Ok(End::Interrupted);
+                        return Ok(interrupted());
                     }
-                    stop = Some(End::Interrupted);
+                    stop = Some(interrupted());
                     work.runner.gate.close();
-                    tell(Progress::Stopping(
-                        "stopping when what is under way is finished; once more to stop at once",
-                    ));
+                    tell(Progress::Stopping);
                 }
             }
         }
+        // Evidence that is gone is none, whatever was counted.
+        ledger.is_kept(&made).context(NOT_KEPT)?;
         Ok(match stop {
-            Some(end) => end,
-            None if crashed > 0 => End::Crashed(crashed),
-            None => End::Done,
+            Some(ending) => ending,
+            None if crashed > 0 => {
+                let words =
+                    format!("{crashed} judgements crashed, a defect of deeplook; please report it");
+                (End::Crashed, Some(words))
+            }
+            None => (End::Done, None),
         })
+    }
+
+    fn now(&self, tally: &mut Tally) {
+        tally.asking = (self.gate.inside(), self.gate.allowed());
+        tally.paid = self.priced.then(|| self.shared.allowance.spent().cost);
     }
 
     /// How many judgements may be under way while so many wait for the disk.
@@ -185,6 +197,14 @@ impl Runner {
     }
 }
 
+fn limit(reason: String) -> Ending {
+    (End::Limit, Some(format!("a limit is reached: {reason}")))
+}
+
+fn interrupted() -> Ending {
+    (End::Interrupted, Some("it was interrupted".to_owned()))
+}
+
 /// Finished judgements on their way to the disk, one batch at a time: while the disk works, the next
 /// ones are judged.
 struct Writing(Option<JoinHandle<io::Result<Vec<ResultLine>>>>);
@@ -192,16 +212,16 @@ struct Writing(Option<JoinHandle<io::Result<Vec<ResultLine>>>>);
 impl Writing {
     fn start(
         &mut self,
-        run: &RunFolder,
+        sink: &Arc<dyn Sink>,
         ledger: &mut Ledger,
         lines: Vec<ResultLine>,
     ) -> anyhow::Result<()> {
         let unwritten = ledger.add(&lines)?;
-        let run = run.clone();
-        self.0 = Some(spawn_blocking(move || {
+        let sink = Arc::clone(sink);
+        self.0 = Some(tokio::spawn(async move {
             // The evidence before the line that names it.
-            run.sync()?;
-            unwritten.write()?;
+            sink.sync().await?;
+            spawn_blocking(move || unwritten.write()).await??;
             Ok(lines)
         }));
         Ok(())
@@ -212,9 +232,7 @@ impl Writing {
         let Some(writing) = &mut self.0 else { return std::future::pending().await };
         let written = writing.await;
         self.0 = None;
-        written?.context(
-            "cannot write to the run's folder; is the disk full? the same command goes on from here",
-        )
+        written?.context(NOT_KEPT)
     }
 }
 
@@ -241,20 +259,29 @@ fn settle(ended: Result<Ended, JoinError>) -> Settled {
 
 impl Work {
     async fn judge(self: Arc<Self>, Job { case, key }: Job) -> Ended {
+        let begun = self.under_way.begin(&key);
         let judged = self.line(case, &key).await;
+        match &judged {
+            Ok(_) => begun.finish(),
+            Err(_) => drop(begun),
+        }
         (key, judged)
     }
 
-    async fn line(&self, place: usize, key: &JobKey) -> Result<ResultLine, JudgeError> {
-        let Runner { judges, run, shared, .. } = &self.runner;
-        let JobKey { editor, criterion, mode, repeat, .. } = key;
+    async fn line(&self, place: usize, key: &JudgementKey) -> Result<ResultLine, JudgeError> {
+        let Runner { judges, sink, shared, .. } = &self.runner;
+        let JudgementKey { editor, criterion, mode, repeat, .. } = key;
         let Some(judge) = judges.get(mode) else {
             return Err(JudgeError::NoSuchMode { criterion: criterion.clone(), mode: *mode });
         };
+        if let Some(reason) = self.under_way.given_up(key) {
+            return self.unasked(judge, place, key, Outcome::Failed { reason }).await;
+        }
         if let Some(reason) = shared.allowance.reached() {
             return Err(JudgeError::Stopped(reason));
         }
-        let nothing = match self.cases.load(place, editor, &shared.looks).await {
+        let edit = self.cases.load(place, editor, &shared.looks).await;
+        let nothing = match edit.case() {
             Err(reason) => reason,
             Ok(case) => {
                 let prepared = {
@@ -265,7 +292,7 @@ impl Work {
                     Ok(prepared) => {
                         return Ok(prepared
                             .repeated(*repeat)
-                            .judge_unsynced(run, &|_| ())
+                            .judge_unsynced(&**sink, &|_| ())
                             .await?
                             .line);
                     }
@@ -273,10 +300,21 @@ impl Work {
                 }
             }
         };
+        self.unasked(judge, place, key, Outcome::Missing { reason: nothing }).await
+    }
+
+    async fn unasked(
+        &self,
+        judge: &Judge<AnyModel>,
+        place: usize,
+        JudgementKey { editor, criterion, repeat, .. }: &JudgementKey,
+        outcome: Outcome,
+    ) -> Result<ResultLine, JudgeError> {
         let Some(record) = self.cases.record(place, editor) else {
-            return Err(JudgeError::Stopped(nothing));
+            return Err(JudgeError::Stopped("the case is not in the data set".to_owned()));
         };
-        Ok(judge.record_missing(record, criterion, *repeat, nothing, run).await?.line)
+        let sink = &*self.runner.sink;
+        Ok(judge.record_unasked(record, criterion, *repeat, outcome, sink).await?.line)
     }
 
     /// A judgement before its first question; the inner error says why there is nothing to judge.
@@ -284,7 +322,7 @@ impl Work {
         &self,
         judge: &'a Judge<AnyModel>,
         case: &'a EditCase,
-        key: &JobKey,
+        key: &JudgementKey,
     ) -> Result<Result<Prepared<'a, AnyModel>, String>, JudgeError> {
         let prepared = match judge.prepare(case, &key.criterion) {
             Ok(prepared) => prepared,
@@ -296,65 +334,5 @@ impl Work {
         let Some(recordings) = &self.runner.recordings else { return Ok(Ok(prepared)) };
         let recalled = recordings.recall(key, &prepared.manifest());
         Ok(recalled.map(|recalled| prepared.recalling(recalled)))
-    }
-}
-
-impl Tally {
-    fn add(&mut self, line: &ResultLine) {
-        self.done += 1;
-        if let Some(outcome) = line.outcome {
-            *self.outcomes.entry(outcome).or_default() += 1;
-        }
-    }
-
-    /// How many have this outcome.
-    pub(crate) fn count(&self, outcome: OutcomeName) -> usize {
-        self.outcomes.get(&outcome).copied().unwrap_or(0)
-    }
-
-    /// Judgements per second so far.
-    pub(crate) fn rate(&self) -> f64 {
-        self.done as f64 / self.started.elapsed().as_secs_f64().max(0.001)
-    }
-
-    /// How long the rest will take at this rate.
-    pub(crate) fn time_left(&self) -> Option<Duration> {
-        let left = (self.total - self.done) as f64 / self.rate();
-        Duration::try_from_secs_f64(left).ok().filter(|_| self.done > 0)
-    }
-}
-
-/// Ctrl-C, and the system's wish that we end. It listens all the time, so that none is missed.
-struct Signals {
-    #[cfg(unix)]
-    streams: Option<[tokio::signal::unix::Signal; 2]>,
-}
-
-impl Signals {
-    fn listen() -> Self {
-        #[cfg(unix)]
-        {
-            use tokio::signal::unix::{SignalKind, signal};
-            let one = |kind| signal(kind).ok();
-            let streams = one(SignalKind::interrupt()).zip(one(SignalKind::terminate()));
-            Self { streams: streams.map(|(interrupt, terminate)| [interrupt, terminate]) }
-        }
-        #[cfg(not(unix))]
-        Self {}
-    }
-
-    async fn next(&mut self) {
-        #[cfg(unix)]
-        if let Some([interrupt, terminate]) = &mut self.streams {
-            tokio::select! {
-                _ = interrupt.recv() => {}
-                _ = terminate.recv() => {}
-            }
-            return;
-        }
-        // Where nobody can be listened to, there is nothing to wait for.
-        if cfg!(unix) || tokio::signal::ctrl_c().await.is_err() {
-            std::future::pending::<()>().await;
-        }
     }
 }

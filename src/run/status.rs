@@ -6,11 +6,11 @@ use std::path::Path;
 use anyhow::Context as _;
 use serde::Serialize;
 
-use super::job::JobKey;
 use super::ledger::{Ledger, bundle_names};
 use super::lock::RunLock;
 use super::record::RunRecord;
 use super::table::{Reason, reasons, table};
+use crate::key::JudgementKey;
 use crate::message::Usage;
 use crate::trace::{OutcomeName, RunFolder};
 
@@ -33,15 +33,19 @@ pub(crate) struct Status {
     pub cost: Option<f64>,
     /// What this run paid, also for what was judged again since.
     pub paid: Option<f64>,
+    /// How many replies were kept from before.
+    pub cached: u64,
     pub calls: u64,
     /// Why there are judgements without a verdict, the most frequent first.
     pub without_verdict: Vec<Reason>,
+    /// What is wrong with the files of the run.
+    pub notes: Vec<String>,
     /// Which part of a run this is.
     pub shard: Option<String>,
     #[serde(skip)]
     pub table: String,
     /// The first of those that are open.
-    pub open: Vec<JobKey>,
+    pub open: Vec<JudgementKey>,
 }
 
 /// How many open judgements are named.
@@ -51,7 +55,7 @@ const MOST_NAMED: usize = 5;
 pub(crate) fn status(folder: &Path) -> anyhow::Result<Status> {
     let record = RunRecord::read(folder)?.with_context(|| {
         format!(
-            "{} is not the folder of a run: it has no run.json; name the --run of `deeplook eval`",
+            "{} is not the folder of a run: it has no run.json; name the one that `deeplook eval` says",
             folder.display()
         )
     })?;
@@ -80,8 +84,10 @@ pub(crate) fn status(folder: &Path) -> anyhow::Result<Status> {
         usage: all().fold(Usage::default(), |sum, line| sum.plus(line.usage)),
         cost,
         paid: cost.map(|_| ledger.spent().cost),
+        cached: all().map(|line| u64::from(line.cached)).sum(),
         calls: ledger.spent().calls,
         without_verdict: reasons(all()),
+        notes: ledger.notes.clone(),
         shard: record.planned.shard.map(|shard| shard.to_string()),
         table: table(record.planned.keys(), lines),
         open,

@@ -6,14 +6,15 @@ use std::fmt;
 use deeplook_tools::scene::cut;
 use serde::Serialize;
 
-use super::job::JobKey;
+use crate::key::JudgementKey;
 use crate::prompt::Mode;
 use crate::stats::{Coverage, mean};
 use crate::trace::{OutcomeName, ResultLine};
+use crate::visible::visible_line;
 
 /// What the table tells of the judgements of one editor, criterion and mode.
 #[derive(Default)]
-struct Row {
+struct EditorRow {
     planned: usize,
     without: BTreeMap<OutcomeName, usize>,
     scores: Vec<f64>,
@@ -22,10 +23,10 @@ struct Row {
 /// One row for each mode, criterion and editor, means beside their coverage: what is planned and
 /// has no verdict lowers the coverage and is never a number.
 pub(crate) fn table(
-    planned: impl Iterator<Item = JobKey>,
-    lines: &BTreeMap<JobKey, ResultLine>,
+    planned: impl Iterator<Item = JudgementKey>,
+    lines: &BTreeMap<JudgementKey, ResultLine>,
 ) -> String {
-    let mut rows: BTreeMap<(Mode, String, String), Row> = BTreeMap::new();
+    let mut rows: BTreeMap<(Mode, String, String), EditorRow> = BTreeMap::new();
     for key in planned {
         let line = lines.get(&key);
         let row = rows.entry((key.mode, key.criterion, plain(&key.editor))).or_default();
@@ -65,16 +66,19 @@ pub(crate) fn table(
 
 /// Why so many judgements have no verdict.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Reason {
+pub struct Reason {
+    /// How they ended.
     pub outcome: OutcomeName,
+    /// How many.
     pub judgements: usize,
+    /// Why.
     pub reason: String,
 }
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { outcome, judgements, reason } = self;
-        write!(f, "{judgements} {outcome}: {}", cut(reason, 300))
+        write!(f, "{judgements} {outcome}: {}", visible_line(&cut(reason, 300)))
     }
 }
 
@@ -100,7 +104,7 @@ pub(crate) fn reasons<'a>(lines: impl Iterator<Item = &'a ResultLine>) -> Vec<Re
 
 /// A name from a data set, without what would break a line.
 fn plain(name: &str) -> String {
-    cut(&name.replace(char::is_control, "�"), 60)
+    visible_line(&cut(name, 60))
 }
 
 /// Columns side by side; numbers stand to the right.

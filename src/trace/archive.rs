@@ -8,14 +8,19 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
+use zip::read::ZipReadOptions;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipArchive, ZipWriter};
 
 use super::blobs::BlobStore;
 use super::named::blobs_named;
-use super::reader::{Bundle, TraceError};
+use super::reader::{Bundle, TraceError, is_unbegun};
 use crate::hash::Hash;
+use crate::received::{self, LARGEST_RESULTS};
+use crate::visible::visible_line;
 
+/// The files of a bundle beside its blobs.
+const OF_BUNDLE: [&str; 2] = ["manifest.json", "events.jsonl"];
 /// The files of a run beside its judgements.
 const OF_RUN: [&str; 2] = ["results.jsonl", "run.json"];
 /// More than any run has.
@@ -54,14 +59,33 @@ pub enum ArchiveError {
     Exists(PathBuf),
 }
 
+/// A file for an archive.
+enum Packed {
+    File(PathBuf),
+    /// Only if it holds what its name says.
+    Blob(BlobStore, Hash),
+}
+
+impl Packed {
+    fn read(&self) -> Result<Vec<u8>, ArchiveError> {
+        let (path, bytes) = match self {
+            Self::File(path) => (path.clone(), received::read(path, LARGEST_RESULTS)),
+            Self::Blob(store, hash) => (store.folder().to_owned(), store.get(hash)),
+        };
+        bytes.map_err(|source| ArchiveError::Io { path, source })
+    }
+}
+
 /// Packs the bundle or run in `folder` into the file `to`; the number of files in it.
 pub fn pack(folder: &Path, to: &Path) -> Result<usize, ArchiveError> {
     let files = files_of(folder)?;
     let failed = |source| ArchiveError::Io { path: to.to_owned(), source };
-    let part = to.with_extension("part");
-    let write = || -> io::Result<()> {
-        let mut zip = ZipWriter::new(File::create(&part)?);
-        for (name, path) in &files {
+    let parent = to.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let part = tempfile::NamedTempFile::new_in(parent.unwrap_or(Path::new("."))).map_err(failed)?;
+    let write = || -> Result<(), ArchiveError> {
+        let mut zip = ZipWriter::new(part.as_file());
+        for (name, file) in &files {
+            let bytes = file.read()?;
             // Pictures are packed already.
             let method = match name.rsplit_once('.') {
                 Some((_, "png" | "jpg" | "webp" | "gif")) => CompressionMethod::Stored,
@@ -71,21 +95,23 @@ pub fn pack(folder: &Path, to: &Path) -> Result<usize, ArchiveError> {
                 .compression_method(method)
                 .last_modified_time(zip::DateTime::default())
                 .unix_permissions(0o644);
-            zip.start_file(name, options)?;
-            zip.write_all(&fs::read(path)?)?;
+            zip.start_file(name, options).map_err(|error| failed(error.into()))?;
+            zip.write_all(&bytes).map_err(failed)?;
         }
-        zip.finish()?.sync_all()?;
-        fs::rename(&part, to)
+        let file = zip.finish().map_err(|error| failed(error.into()))?;
+        file.sync_all().map_err(failed)
     };
-    write().inspect_err(|_| drop(fs::remove_file(&part))).map_err(failed)?;
+    write()?;
+    part.persist(to).map_err(|error| failed(error.error))?;
+    make_readable(to, 0o644);
     Ok(files.len())
 }
 
 /// Every file of a bundle or run by its name in the archive. Blobs that no trace names stay out.
-fn files_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ArchiveError> {
+fn files_of(folder: &Path) -> Result<BTreeMap<String, Packed>, ArchiveError> {
     let mut files = BTreeMap::new();
     let judgements = folder.join("judgements");
-    if !judgements.is_dir() {
+    if !received::is_folder(&judgements) {
         let bundle = Bundle::read(folder)?;
         add(&mut files, "", &bundle)?;
         return Ok(files);
@@ -93,34 +119,39 @@ fn files_of(folder: &Path) -> Result<BTreeMap<String, PathBuf>, ArchiveError> {
     let failed = |source| ArchiveError::Io { path: judgements.clone(), source };
     for entry in fs::read_dir(&judgements).map_err(failed)? {
         let entry = entry.map_err(failed)?;
-        if entry.file_type().map_err(failed)?.is_dir() {
+        // What was interrupted before anything was recorded has nothing to send.
+        if entry.file_type().map_err(failed)?.is_dir() && !is_unbegun(&entry.path()) {
             let name = entry.file_name().to_string_lossy().into_owned();
             add(&mut files, &format!("judgements/{name}/"), &Bundle::read(&entry.path())?)?;
         }
     }
     for name in OF_RUN {
         let path = folder.join(name);
-        if path.is_file() {
-            files.insert(name.to_owned(), path);
+        if received::is_there(&path) {
+            files.insert(name.to_owned(), Packed::File(path));
         }
     }
     Ok(files)
 }
 
 fn add(
-    files: &mut BTreeMap<String, PathBuf>,
+    files: &mut BTreeMap<String, Packed>,
     prefix: &str,
     bundle: &Bundle,
 ) -> Result<(), ArchiveError> {
-    for name in ["manifest.json", "events.jsonl"] {
-        files.insert(format!("{prefix}{name}"), bundle.folder.join(name));
+    for name in OF_BUNDLE {
+        let path = bundle.folder.join(name);
+        // Where a judgement was interrupted early, there may be no events yet.
+        if received::is_there(&path) {
+            files.insert(format!("{prefix}{name}"), Packed::File(path));
+        }
     }
     let store: BlobStore = bundle.blobs();
     for hash in blobs_named(&bundle.manifest, &bundle.events).into_keys() {
         let failed = |source| ArchiveError::Io { path: bundle.folder.clone(), source };
         let path = store.find(hash).map_err(failed)?;
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        files.insert(format!("blobs/{name}"), path);
+        files.insert(format!("blobs/{name}"), Packed::Blob(store.clone(), hash.clone()));
     }
     Ok(())
 }
@@ -138,6 +169,23 @@ pub fn unpack(from: &Path, to: &Path) -> Result<usize, ArchiveError> {
     if archive.len() > MOST_FILES {
         return Err(refused(format!("it has {} files", archive.len())));
     }
+    // What other programs would unpack from it must be what we do.
+    if archive.has_duplicate_names() {
+        return Err(refused("a file is in it twice".to_owned()));
+    }
+    if archive.offset() > 0 {
+        return Err(refused("something stands before its beginning".to_owned()));
+    }
+    if archive.has_overlapping_entries().map_err(|error| refused(error.to_string()))? {
+        return Err(refused("files lie over each other in it".to_owned()));
+    }
+    let has = |of: fn(&[u8]) -> bool| archive.file_names_raw().any(of);
+    let of_run = |name: &[u8]| {
+        name.starts_with(b"judgements/") || OF_RUN.iter().any(|of| of.as_bytes() == name)
+    };
+    if has(|name| OF_BUNDLE.iter().any(|of| of.as_bytes() == name)) && has(of_run) {
+        return Err(refused("it holds a trace and a run at once".to_owned()));
+    }
     let parent = match to.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
@@ -149,9 +197,11 @@ pub fn unpack(from: &Path, to: &Path) -> Result<usize, ArchiveError> {
     let mut left = length.saturating_mul(BEST_RATIO).saturating_add(ALWAYS_ALLOWED);
     let mut names = BTreeSet::new();
     for index in 0..archive.len() {
-        let mut entry = archive.by_index(index).map_err(|error| refused(error.to_string()))?;
+        let same = ZipReadOptions::new().enforce_header_consistency(true);
+        let entry = archive.by_index_with_options(index, same);
+        let mut entry = entry.map_err(|error| refused(error.to_string()))?;
         let name = entry.name().map_err(|error| refused(error.to_string()))?.into_owned();
-        let shown = crate::transcript::printable(&name);
+        let shown = visible_line(&name);
         if entry.is_dir() && is_folder(&name) {
             continue;
         }
@@ -174,23 +224,25 @@ pub fn unpack(from: &Path, to: &Path) -> Result<usize, ArchiveError> {
         fs::write(&path, bytes).map_err(written)?;
     }
     fs::rename(beside.keep(), to).map_err(written)?;
-    make_readable(to);
+    make_readable(to, 0o755);
     Ok(names.len())
 }
 
-/// A temporary folder is its owner's alone; a trace is for whoever may read the folder it is in.
-fn make_readable(folder: &Path) {
+/// What is temporary is its owner's alone; a trace is for whoever may read the folder it is in.
+fn make_readable(path: &Path, mode: u32) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
         // Where it cannot be done, the owner can still read.
-        let _ = fs::set_permissions(folder, fs::Permissions::from_mode(0o755));
+        let _ = fs::set_permissions(path, fs::Permissions::from_mode(mode));
     }
+    #[cfg(not(unix))]
+    let _ = (path, mode);
 }
 
 /// The only names that are accepted: nothing else can leave the folder or hide in it.
 fn is_file_of_trace(name: &str) -> bool {
-    let of_bundle = |name: &str| matches!(name, "manifest.json" | "events.jsonl");
+    let of_bundle = |name: &str| OF_BUNDLE.contains(&name);
     match name.split('/').collect::<Vec<_>>()[..] {
         [file] => of_bundle(file) || OF_RUN.contains(&file),
         ["blobs", file] => file.split_once('.').is_some_and(|(hash, extension)| {

@@ -5,8 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::sink::Blob;
 use crate::files::{self, Unsynced};
 use crate::hash::Hash;
+use crate::received;
+
+/// No picture and no prompt is larger.
+pub(crate) const LARGEST: u64 = 1 << 30;
 
 /// A folder of blobs, `<hash>.<extension>` each.
 #[derive(Debug, Clone)]
@@ -26,14 +31,15 @@ impl BlobStore {
         Self { folder, unsynced }
     }
 
-    /// Keeps `bytes` whose hash the caller has computed.
-    pub(crate) fn put_hashed(&self, hash: &Hash, bytes: &[u8], extension: &str) -> io::Result<()> {
+    /// Keeps a file.
+    pub(super) fn put(&self, Blob { hash, bytes, extension }: &Blob) -> io::Result<()> {
         let path = self.folder.join(format!("{hash}.{extension}"));
         // One of another length was cut by a full disk or a power cut, and is written again.
-        if fs::metadata(&path).is_ok_and(|meta| meta.len() == bytes.len() as u64) {
+        let same = |meta: fs::Metadata| meta.is_file() && meta.len() == bytes.len() as u64;
+        if fs::symlink_metadata(&path).is_ok_and(same) {
             return Ok(());
         }
-        fs::create_dir_all(&self.folder)?;
+        self.unsynced.make_folder(&self.folder)?;
         files::replace_quickly(&path, bytes)?;
         self.unsynced.note([path, self.folder.clone()]);
         Ok(())
@@ -41,8 +47,13 @@ impl BlobStore {
 
     /// The bytes of `hash`, checked against it.
     pub fn get(&self, hash: &Hash) -> io::Result<Vec<u8>> {
+        self.get_small(hash, LARGEST)
+    }
+
+    /// The same, where more than `largest` bytes would be a mistake.
+    pub(crate) fn get_small(&self, hash: &Hash, largest: u64) -> io::Result<Vec<u8>> {
         let path = self.find(hash)?;
-        let bytes = fs::read(&path)?;
+        let bytes = received::read(&path, largest)?;
         if Hash::of(&bytes) == *hash {
             Ok(bytes)
         } else {
@@ -57,10 +68,20 @@ impl BlobStore {
         const EXTENSIONS: [&str; 11] =
             ["png", "jpg", "json", "txt", "toml", "j2", "md", "webp", "bmp", "tiff", "gif"];
         let named = |extension| self.folder.join(format!("{hash}.{extension}"));
-        EXTENSIONS.into_iter().map(named).find(|path| path.is_file()).ok_or_else(|| {
-            let text = format!("the blob {hash} is not in {}", self.folder.display());
-            io::Error::new(io::ErrorKind::NotFound, text)
-        })
+        let is_there = |path: &PathBuf| received::is_there(path);
+        let found = received::is_folder(&self.folder)
+            .then(|| EXTENSIONS.into_iter().map(named).find(is_there));
+        match found.flatten() {
+            Some(path) if received::is_file(&path) => Ok(path),
+            Some(_) => {
+                let text = format!("the blob {hash} is a link, or no ordinary file: refused");
+                Err(io::Error::new(io::ErrorKind::InvalidInput, text))
+            }
+            None => {
+                let text = format!("the blob {hash} is not in {}", self.folder.display());
+                Err(io::Error::new(io::ErrorKind::NotFound, text))
+            }
+        }
     }
 
     /// Where the blobs are.

@@ -11,9 +11,21 @@ use crate::message::{MediaType, Message, Part, Reply, SentPicture, ToolCall, Too
 use crate::model::FailedAttempt;
 use crate::verdict::Outcome;
 
-/// One line of `events.jsonl`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// Something that happened in a judgement.
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Event {
+    /// Counted from 0 without a gap.
+    pub seq: u64,
+    /// Milliseconds since 1970, by the clock of the machine that judged.
+    pub at: u64,
+    /// What happened.
+    pub event: What,
+}
+
+/// One line of `events.jsonl`.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[schemars(rename = "Event")]
+pub(super) struct Line {
     /// Counted from 0 without a gap.
     pub seq: u64,
     /// Milliseconds since 1970, by the clock of the machine that judged.

@@ -4,7 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::reader::TraceError;
+use super::reader::{TraceError, is_unbegun};
+use crate::received;
 
 /// How deep folders of runs may lie in each other.
 const DEEPEST: usize = 8;
@@ -16,8 +17,17 @@ pub struct FoundRun {
     pub folder: PathBuf,
     /// The folders of its bundles, by name.
     pub bundles: Vec<PathBuf>,
+    /// The folders of judgements that were interrupted before anything was recorded.
+    pub unbegun: Vec<PathBuf>,
     /// Its `results.jsonl`, if it has one and the whole run was asked for.
     pub results: Option<PathBuf>,
+}
+
+impl FoundRun {
+    fn of(folder: PathBuf, judgements: Vec<PathBuf>, results: Option<PathBuf>) -> Self {
+        let (unbegun, bundles) = judgements.into_iter().partition(|folder| is_unbegun(folder));
+        Self { folder, bundles, unbegun, results }
+    }
 }
 
 /// Everything that `path` holds: one bundle, one run, or the runs and bundles below it. Links are
@@ -28,9 +38,10 @@ pub fn find(path: &Path) -> Result<Vec<FoundRun>, TraceError> {
         return Err(unreadable(io::ErrorKind::NotADirectory.into()));
     }
     let mut found = Vec::new();
-    if is_bundle(path) {
-        let folder = run_of(path).unwrap_or_else(|| path.to_owned());
-        found.push(FoundRun { folder, bundles: vec![path.to_owned()], results: None });
+    let run = run_of(path);
+    if is_bundle(path) || run.is_some() && is_unbegun(path) {
+        let folder = run.unwrap_or_else(|| path.to_owned());
+        found.push(FoundRun::of(folder, vec![path.to_owned()], None));
     } else {
         search(path, DEEPEST, &mut found)?;
     }
@@ -41,7 +52,8 @@ pub fn find(path: &Path) -> Result<Vec<FoundRun>, TraceError> {
 }
 
 fn is_bundle(folder: &Path) -> bool {
-    folder.join("manifest.json").is_file() || folder.join("events.jsonl").is_file()
+    // Also what cannot be opened: whoever reads it says so.
+    ["manifest.json", "events.jsonl"].iter().any(|name| received::is_there(&folder.join(name)))
 }
 
 /// The run that a bundle is in.
@@ -54,10 +66,11 @@ fn run_of(bundle: &Path) -> Option<PathBuf> {
 fn search(folder: &Path, depth: usize, found: &mut Vec<FoundRun>) -> Result<(), TraceError> {
     let judgements = folder.join("judgements");
     let results = folder.join("results.jsonl");
-    let results = results.is_file().then_some(results);
-    if judgements.is_dir() || results.is_some() {
-        let bundles = if judgements.is_dir() { folders_in(&judgements)? } else { Vec::new() };
-        found.push(FoundRun { folder: folder.to_owned(), bundles, results });
+    let results = received::is_there(&results).then_some(results);
+    let has_judgements = received::is_folder(&judgements);
+    if has_judgements || results.is_some() {
+        let bundles = if has_judgements { folders_in(&judgements)? } else { Vec::new() };
+        found.push(FoundRun::of(folder.to_owned(), bundles, results));
         return Ok(());
     }
     let mut alone = Vec::new();
@@ -68,12 +81,7 @@ fn search(folder: &Path, depth: usize, found: &mut Vec<FoundRun>) -> Result<(), 
             search(&inner, depth - 1, found)?;
         }
     }
-    let alone = alone.into_iter().map(|bundle| FoundRun {
-        folder: bundle.clone(),
-        bundles: vec![bundle],
-        results: None,
-    });
-    found.extend(alone);
+    found.extend(alone.into_iter().map(|bundle| FoundRun::of(bundle.clone(), vec![bundle], None)));
     Ok(())
 }
 
@@ -120,6 +128,24 @@ mod tests {
         assert_eq!(one[0].folder, root.join("deep/run a"));
         assert_eq!(one[0].bundles, [root.join("deep/run a/judgements/one")]);
         assert_eq!(one[0].results, None);
+    }
+
+    #[test]
+    fn what_was_killed_before_its_first_event_is_no_bundle() {
+        let root = tempfile::tempdir().unwrap();
+        let run = fs::canonicalize(root.path()).unwrap();
+        bundle(&run.join("judgements/whole"));
+        let empty = run.join("judgements/empty");
+        fs::create_dir(&empty).unwrap();
+        let begun = run.join("judgements/no-manifest");
+        fs::create_dir(&begun).unwrap();
+        fs::write(begun.join("events.jsonl"), "").unwrap();
+        fs::write(begun.join(".manifest.json.1-0.part"), "{").unwrap();
+        let found = find(&run).unwrap();
+        assert_eq!(found[0].bundles, [run.join("judgements/whole")]);
+        assert_eq!(found[0].unbegun, [empty.clone(), begun]);
+        let found = find(&empty).unwrap();
+        assert_eq!((found[0].bundles.len(), &found[0].unbegun), (0, &vec![empty]));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::case::{Case, CaseQuestion, Facts, REFERENCE, TARGET};
 use crate::deliberation::Limits;
 use crate::hash::Hash;
 use crate::message::Dialect;
@@ -80,6 +81,82 @@ pub struct CaseRecord {
     pub edited: Option<FileRecord>,
     /// What a good edit looks like.
     pub reference: Option<FileRecord>,
+    /// Further pictures by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pictures: BTreeMap<String, FileRecord>,
+    /// What else is known of it.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
+    /// Further places by name, in pixels of the source.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub regions: BTreeMap<String, Vec<PixelBox>>,
+    /// What a benchmark asks about it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub questions: Vec<CaseQuestion>,
+}
+
+impl From<Case<Option<FileRecord>>> for CaseRecord {
+    fn from(case: Case<Option<FileRecord>>) -> Self {
+        let Case {
+            id,
+            editor,
+            instruction,
+            source,
+            edited,
+            others,
+            mut facts,
+            mut regions,
+            questions,
+        } = case;
+        let mut text = |name| facts.remove(name).map(|fact| fact.to_string());
+        let (kind, target) = (text(Facts::TYPE), text(Facts::TARGET));
+        let mut pictures: BTreeMap<String, FileRecord> =
+            others.into_iter().filter_map(|(name, file)| Some((name, file?))).collect();
+        let reference = pictures.remove(REFERENCE);
+        let boxes = regions.remove(TARGET).unwrap_or_default();
+        Self {
+            id,
+            editor,
+            instruction,
+            kind,
+            target,
+            boxes,
+            source,
+            edited,
+            reference,
+            pictures,
+            facts,
+            regions,
+            questions,
+        }
+    }
+}
+
+impl From<&CaseRecord> for Case<Option<FileRecord>> {
+    fn from(record: &CaseRecord) -> Self {
+        let mut case = Self {
+            id: record.id.clone(),
+            editor: record.editor.clone(),
+            others: record
+                .pictures
+                .iter()
+                .map(|(name, file)| (name.clone(), Some(file.clone())))
+                .collect(),
+            facts: record.facts.clone(),
+            regions: record.regions.clone(),
+            questions: record.questions.clone(),
+            ..Self::new(record.source.clone(), record.edited.clone(), &record.instruction)
+        };
+        case.facts.insert_some(Facts::TYPE, record.kind.clone());
+        case.facts.insert_some(Facts::TARGET, record.target.clone());
+        if !record.boxes.is_empty() {
+            case = case.with_targets(record.boxes.clone());
+        }
+        match &record.reference {
+            Some(reference) => case.with_reference(reference.clone()),
+            None => case,
+        }
+    }
 }
 
 /// A picture file.
@@ -94,7 +171,7 @@ pub struct FileRecord {
 /// What a part of a judgement looks at.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PartRecord {
-    /// "whole picture", "target 2 of 3", "all targets".
+    /// "whole picture", "target 2 of 3", "all targets", "question 4".
     pub name: String,
     /// The boxes it is about, in pixels of the source.
     pub boxes: Vec<PixelBox>,
@@ -102,6 +179,9 @@ pub struct PartRecord {
     pub crop: Option<PixelBox>,
     /// What the judge is told about the pictures.
     pub notes: Vec<String>,
+    /// The question of the case that it asks, if it is about one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
 }
 
 /// Who judged.
@@ -133,6 +213,9 @@ pub struct PackRecord {
     pub version: String,
     /// The hash over all its files.
     pub hash: Hash,
+    /// Which variant of it was used, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// The files themselves.
     pub files: BTreeMap<String, Hash>,
 }

@@ -9,32 +9,43 @@ mod blobs;
 mod chat;
 mod events;
 mod find;
+mod folder;
 mod manifest;
 mod named;
 mod prompts;
 mod reader;
 mod reducer;
 mod results;
+mod rubrics;
 mod schema;
 mod seal;
-mod writer;
+mod sink;
+mod soundness;
 
 pub use archive::{ArchiveError, pack, unpack};
 pub use blobs::BlobStore;
+pub(crate) use blobs::LARGEST as LARGEST_BLOB;
 pub use chat::{ChatPictures, conversations};
 pub use events::{
     Asked, AttemptFailed, Decided, Event, Finished, GaveUp, Observed, Replied, Seen, StoredMessage,
     StoredPart, StoredPicture, ToolAnswer, What,
 };
 pub use find::{FoundRun, find};
+pub use folder::RunFolder;
+pub(crate) use folder::bundle_name;
 pub use manifest::{
     CaseRecord, FORMAT, FileRecord, FormatVersion, Manifest, ModelRecord, PackRecord, PartRecord,
     Preprocessing, ToolsRecord,
 };
 pub use named::blobs_named;
+pub(crate) use reader::is_unbegun;
 pub use reader::{Bundle, Flaw, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
-pub use results::{Inputs, OutcomeName, ResultLine, ResultsError, read_results};
+pub use results::{
+    Inputs, OutcomeName, PartLine, ResultLine, ResultsError, RunResults, read_results, read_run,
+};
+pub use rubrics::Rubrics;
 pub use schema::schema;
-pub(crate) use writer::bundle_name;
-pub use writer::{RunFolder, TraceWriter};
+pub(crate) use sink::Recorder;
+pub use sink::{Blob, Kept, Memory, OpenTrace, Sink, Waiting};
+pub(crate) use soundness::Worths;

@@ -1,7 +1,5 @@
 //! The prompts of a judgement, from its trace.
 
-use std::fs;
-
 use super::reader::Bundle;
 use crate::prompt::{Files, Pack};
 
@@ -19,13 +17,10 @@ impl Bundle {
         let blobs = self.blobs();
         let mut files = Files::new();
         for (name, hash) in &record.files {
-            let wrong = |problem: std::io::Error| format!("{name}: {problem}");
-            let length = blobs.find(hash).and_then(fs::metadata).map_err(wrong)?.len();
-            if length > LARGEST_FILE {
-                return Err(format!("{name} is larger than 1 MB"));
-            }
-            files.insert(name.clone(), blobs.get(hash).map_err(wrong)?);
+            let bytes = blobs.get_small(hash, LARGEST_FILE);
+            files.insert(name.clone(), bytes.map_err(|problem| format!("{name}: {problem}"))?);
         }
-        Pack::from_files(files).map_err(|error| error.to_string())
+        let pack = Pack::from_files(files).and_then(|pack| pack.varied(record.variant.as_deref()));
+        pack.map_err(|error| error.to_string())
     }
 }

@@ -5,10 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::blobs::BlobStore;
-use super::events::{Event, What};
+use super::events::{Event, Line, What};
 use super::manifest::{FORMAT, Manifest};
 use super::seal;
 use crate::hash::Hash;
+use crate::received;
 
 /// A bundle in memory; blobs stay on disk.
 #[derive(Debug)]
@@ -30,10 +31,16 @@ pub struct Bundle {
 impl Bundle {
     /// Reads the bundle in `folder`.
     pub fn read(folder: &Path) -> Result<Self, TraceError> {
+        if is_unbegun(folder) {
+            return Err(TraceError::Unbegun { path: folder.to_owned() });
+        }
         let (manifest, text) = read_manifest(folder)?;
         let events_path = folder.join("events.jsonl");
-        let lines = read(&events_path, LARGEST_EVENTS)?;
-        let digest = digest_of(&text, &lines);
+        // A merge that was killed has brought the manifest alone: nothing happened yet, as far as
+        // this folder goes.
+        let lines =
+            if is_nothing(&events_path) { Vec::new() } else { read(&events_path, LARGEST_EVENTS)? };
+        let digest = digest_of(&Hash::of(&text), &Hash::of(&lines));
         let Lines { events, cut, flaws } = read_lines(&events_path, &lines, Hash::of(&text))?;
         let finished = matches!(events.last(), Some(Event { event: What::Finished(_), .. }));
         let complete = finished && !cut;
@@ -52,16 +59,30 @@ impl Bundle {
         let whole = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
         let of_run = whole.parent().and_then(Path::parent).map(|run| run.join("blobs"));
         match of_run {
-            Some(shared) if !own.is_dir() => BlobStore::new(shared),
+            Some(shared) if !received::is_there(&own) => BlobStore::new(shared),
             _ => BlobStore::new(own),
         }
+    }
+}
+
+/// Whether nothing was recorded in the folder of a judgement: whoever made it was killed before its
+/// first event, or between its two files.
+pub(crate) fn is_unbegun(folder: &Path) -> bool {
+    ["manifest.json", "events.jsonl"].iter().all(|name| is_nothing(&folder.join(name)))
+}
+
+/// No file at all, or an ordinary one without a byte, as a power cut leaves it.
+fn is_nothing(path: &Path) -> bool {
+    match fs::symlink_metadata(path) {
+        Ok(meta) => meta.is_file() && meta.len() == 0,
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 
 /// More is no manifest.
 const LARGEST_MANIFEST: u64 = 16 << 20;
 /// More is no judgement: a turn has a few kilobytes.
-const LARGEST_EVENTS: u64 = 256 << 20;
+const LARGEST_EVENTS: u64 = 64 << 20;
 
 fn read_manifest(folder: &Path) -> Result<(Manifest, Vec<u8>), TraceError> {
     let path = folder.join("manifest.json");
@@ -72,14 +93,8 @@ fn read_manifest(folder: &Path) -> Result<(Manifest, Vec<u8>), TraceError> {
 }
 
 fn read(path: &Path, largest: u64) -> Result<Vec<u8>, TraceError> {
-    let unreadable = |source| TraceError::Unreadable { path: path.to_owned(), source };
-    let meta = fs::metadata(path).map_err(unreadable)?;
-    // A pipe or a device may never end.
-    if !meta.is_file() || meta.len() > largest {
-        let problem = format!("it is not an ordinary file of at most {} MiB", largest >> 20);
-        return Err(TraceError::Malformed { path: path.to_owned(), problem });
-    }
-    fs::read(path).map_err(unreadable)
+    received::read(path, largest)
+        .map_err(|source| TraceError::Unreadable { path: path.to_owned(), source })
 }
 
 /// Before anything else is believed: is this a format we know?
@@ -129,12 +144,11 @@ fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceEr
             flaw("it is empty".to_owned());
             continue;
         }
-        let event: Event = serde_json::from_slice(line).map_err(|e| TraceError::Malformed {
-            path: path.to_owned(),
-            problem: format!("line {number}: {e}"),
+        let Line { seq, at, event, seal } = serde_json::from_slice(line).map_err(|e| {
+            TraceError::Malformed { path: path.to_owned(), problem: format!("line {number}: {e}") }
         })?;
-        if event.seq != events.len() as u64 {
-            flaw(format!("its number is {}, and {} comes here", event.seq, events.len()));
+        if seq != events.len() as u64 {
+            flaw(format!("its number is {seq}, and {} comes here", events.len()));
         }
         if !seal::holds(&before, line) {
             let manifest = if index == 0 { ", or the manifest," } else { "" };
@@ -145,8 +159,8 @@ fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceEr
         if matches!(events.last(), Some(Event { event: What::Finished(_), .. })) {
             flaw("it comes after the end".to_owned());
         }
-        before = event.seal.clone();
-        events.push(event);
+        before = seal;
+        events.push(Event { seq, at, event });
     }
     let ended = matches!(events.last(), Some(Event { event: What::Finished(_), .. }));
     if cut && ended {
@@ -155,10 +169,9 @@ fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceEr
     Ok(Lines { events, cut, flaws })
 }
 
-/// The root digest of a bundle. Manifest and events name every blob by its hash, so it covers
-/// those too.
-pub(super) fn digest_of(manifest: &[u8], events: &[u8]) -> Hash {
-    let (manifest, events) = (Hash::of(manifest), Hash::of(events));
+/// The root digest of a bundle with these files. Manifest and events name every blob by its hash, so
+/// it covers those too.
+pub(super) fn digest_of(manifest: &Hash, events: &Hash) -> Hash {
     Hash::of(format!("deeplook trace {}\n{manifest}\n{events}\n", FORMAT.major).as_bytes())
 }
 
@@ -172,6 +185,12 @@ pub enum TraceError {
         path: PathBuf,
         /// Why.
         source: io::Error,
+    },
+    /// Nothing was recorded yet.
+    #[error("{} was interrupted before anything was recorded: there is nothing in it", path.display())]
+    Unbegun {
+        /// The folder of the judgement.
+        path: PathBuf,
     },
     /// There is none.
     #[error("there is no trace in {}; name a bundle, a run, or a folder that holds them", path.display())]

@@ -1,5 +1,6 @@
 //! `results.jsonl`: one line for each judgement, made of its trace and of nothing else.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::fs;
@@ -11,15 +12,20 @@ use deeplook_tools::{PixelBox, Size};
 use rayon::prelude::*;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::events::{Event, Observed, ToolAnswer, What};
 use super::manifest::{CaseRecord, FileRecord, Manifest};
-use super::reader::{Bundle, TraceError};
-use super::reducer::reduce;
+use super::reader::{Bundle, TraceError, is_unbegun};
+use super::reducer::{Judgement, PartJudgement, reduce};
+use super::sink::Kept;
+use super::soundness::Worths;
+use crate::case::{Condition, Facts};
 use crate::hash::Hash;
+use crate::key::JudgementKey;
 use crate::message::Usage;
 use crate::prompt::Mode;
+use crate::received::{self, LARGEST_RESULTS};
 use crate::verdict::Outcome;
 
 /// One line of `results.jsonl`.
@@ -38,6 +44,9 @@ pub struct ResultLine {
     /// The type of the instruction.
     #[serde(default, rename = "type")]
     pub kind: Option<String>,
+    /// What else is known of the case.
+    #[serde(default, skip_serializing_if = "Facts::is_empty")]
+    pub facts: Facts,
     /// By which criterion.
     pub criterion: String,
     /// What the judge got to see.
@@ -52,6 +61,9 @@ pub struct ResultLine {
     /// By which prompts: name, version, and the beginning of their hash, e.g. `dlebench/v1@0123456789ab`.
     #[serde(default)]
     pub prompts: Option<String>,
+    /// In which variant of them, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// How it ended; absent for an interrupted trace. A line from elsewhere that has none is a
     /// verdict if it has a label.
     #[serde(default)]
@@ -59,9 +71,15 @@ pub struct ResultLine {
     /// The label of a verdict. Judgements from elsewhere may have its rank instead, from 1 for the worst.
     #[serde(default, deserialize_with = "label")]
     pub label: Option<String>,
-    /// What the label is worth, 0 to 100.
+    /// What was answered for each key, where the answer has several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Value>,
+    /// What it is worth, on the criterion's scale.
     #[serde(default)]
     pub score: Option<f64>,
+    /// Its parts, where it has several or they are about questions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub parts: Vec<PartLine>,
     /// Why there is no verdict.
     #[serde(default)]
     pub reason: Option<String>,
@@ -119,8 +137,57 @@ fn label<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D
     }
 }
 
+/// What one part of a judgement came to.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartLine {
+    /// "target 2 of 3", "question 4".
+    pub name: String,
+    /// How it ended; absent if it was interrupted.
+    #[serde(default)]
+    pub outcome: Option<OutcomeName>,
+    /// The label of a verdict.
+    #[serde(default)]
+    pub label: Option<String>,
+    /// What was answered for each key, where the answer has several.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub values: BTreeMap<String, Value>,
+    /// What it is worth.
+    #[serde(default)]
+    pub score: Option<f64>,
+    /// Which question it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub question: Option<String>,
+    /// The right answer to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expected: Option<String>,
+}
+
+impl PartLine {
+    fn all(manifest: &Manifest, judgement: &Judgement) -> Vec<Self> {
+        let asked = manifest.parts.iter().map(|part| part.question.as_ref());
+        if manifest.parts.len() < 2 && asked.clone().all(|question| question.is_none()) {
+            return Vec::new();
+        }
+        let line = |(part, question): (&PartJudgement, Option<&String>)| {
+            let outcome = part.outcome.as_ref();
+            let verdict = outcome.and_then(Outcome::verdict);
+            let known = manifest.case.questions.iter().find(|known| Some(&known.id) == question);
+            Self {
+                name: part.name.clone(),
+                outcome: outcome.map(Into::into),
+                label: verdict.and_then(|verdict| verdict.label.clone()),
+                values: verdict.map(|verdict| verdict.values.clone()).unwrap_or_default(),
+                score: verdict.map(|verdict| verdict.score),
+                question: question.cloned(),
+                expected: known.and_then(|known| known.expected.clone()),
+            }
+        };
+        judgement.parts.iter().zip(asked).map(line).collect()
+    }
+}
+
 /// What was judged: the hashes of the pictures' files, absent where one could not be read, and one
-/// hash for instruction, type, target and boxes.
+/// hash for everything else that is known of the case.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Inputs {
     /// What is known about the case besides its pictures.
@@ -131,18 +198,33 @@ pub struct Inputs {
     pub edited: Option<Hash>,
     /// What a good edit looks like.
     pub reference: Option<Hash>,
+    /// Further pictures by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub pictures: BTreeMap<String, Hash>,
 }
 
 impl Inputs {
     /// The inputs of a recorded case.
     pub fn of(case: &CaseRecord) -> Self {
-        let facts = serde_json::json!([case.instruction, case.kind, case.target, case.boxes]);
+        // Whatever a case of today has beyond these is added only where it is there, so that what was
+        // judged before still counts as the same.
+        let mut facts =
+            vec![json!(case.instruction), json!(case.kind), json!(case.target), json!(case.boxes)];
+        if !case.facts.is_empty() || !case.regions.is_empty() || !case.questions.is_empty() {
+            facts.push(json!([case.facts, case.regions, case.questions]));
+        }
+        let facts = json!(facts);
         let hash = |file: &Option<FileRecord>| file.as_ref().map(|file| file.blob.clone());
         Self {
             facts: Hash::of(facts.to_string().as_bytes()),
             source: hash(&case.source),
             edited: hash(&case.edited),
             reference: hash(&case.reference),
+            pictures: case
+                .pictures
+                .iter()
+                .map(|(name, file)| (name.clone(), file.blob.clone()))
+                .collect(),
         }
     }
 }
@@ -175,7 +257,7 @@ impl fmt::Display for OutcomeName {
 impl From<&Outcome> for OutcomeName {
     fn from(outcome: &Outcome) -> Self {
         match outcome {
-            Outcome::Verdict { .. } => Self::Verdict,
+            Outcome::Verdict(_) => Self::Verdict,
             Outcome::Abstained { .. } => Self::Abstained,
             Outcome::Failed { .. } => Self::Failed,
             Outcome::Missing { .. } => Self::Missing,
@@ -184,13 +266,21 @@ impl From<&Outcome> for OutcomeName {
 }
 
 impl ResultLine {
-    /// The line of a judgement whose bundle is in the folder `trace` of the run.
-    pub fn of(manifest: &Manifest, events: &[Event], trace: &str, digest: &Hash) -> Self {
-        let judgement = reduce(manifest, events);
+    /// The line of a judgement; `kept` is where its bundle is in the run.
+    pub fn of(
+        manifest: &Manifest,
+        events: &[Event],
+        judgement: &Judgement,
+        kept: Option<&Kept>,
+    ) -> Self {
+        let name = |kept: &Kept| {
+            let name = kept.folder.file_name().unwrap_or_default();
+            format!("judgements/{}", name.to_string_lossy())
+        };
         let outcome = judgement.outcome.as_ref();
         let case = &manifest.case;
         let pack = &manifest.pack;
-        let verdict = outcome.and_then(Outcome::label).is_some();
+        let verdict = outcome.and_then(Outcome::verdict).is_some();
         let deciding = judgement.deciding_part().filter(|_| verdict);
         let mut tools = BTreeMap::new();
         let looks = events.iter().filter_map(|event| match &event.event {
@@ -223,14 +313,21 @@ impl ResultLine {
             editor: case.editor.clone(),
             instruction: Some(case.instruction.clone()),
             kind: case.kind.clone(),
+            facts: known(case),
             criterion: manifest.criterion.clone(),
             mode: Some(manifest.mode),
             repeat: manifest.repeat,
             model: Some(manifest.model.id.clone()),
             prompts: Some(format!("{}/{}@{}", pack.name, pack.version, &pack.hash.as_str()[..12])),
+            variant: pack.variant.clone(),
             outcome: outcome.map(Into::into),
             label: outcome.and_then(Outcome::label).map(str::to_owned),
+            values: outcome
+                .and_then(Outcome::verdict)
+                .map(|v| v.values.clone())
+                .unwrap_or_default(),
             score: outcome.and_then(Outcome::score),
+            parts: PartLine::all(manifest, judgement),
             reason: outcome.and_then(Outcome::reason).map(str::to_owned),
             turns: Some(judgement.turns),
             tools,
@@ -244,9 +341,49 @@ impl ResultLine {
             at: events.last().map(|event| event.at),
             inputs: Some(Inputs::of(case)),
             seconds: span.map(|(first, last)| last.at.saturating_sub(first.at) as f64 / 1000.0),
-            trace: Some(trace.to_owned()),
-            digest: Some(digest.clone()),
+            trace: kept.map(name),
+            digest: kept.map(|kept| kept.digest.clone()),
         }
+    }
+
+    /// A fact of the case, in words; its type is one of them.
+    pub fn fact(&self, name: &str) -> Option<Cow<'_, str>> {
+        match name {
+            Facts::TYPE => self.kind.as_deref().map(Cow::Borrowed),
+            _ => self.facts.text(name),
+        }
+    }
+
+    /// The line of the judgement in a bundle.
+    pub fn of_bundle(bundle: &Bundle) -> Self {
+        let Bundle { manifest, events, folder, digest, .. } = bundle;
+        // "." has no name of its own.
+        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
+        let kept = Kept { folder, digest: digest.clone() };
+        Self::of(manifest, events, &reduce(manifest, events), Some(&kept))
+    }
+
+    /// The judgement that it tells of; `None` for a line that no run has written.
+    pub fn key(&self) -> Option<JudgementKey> {
+        Some(JudgementKey {
+            case: self.case.clone(),
+            editor: self.editor.clone()?,
+            criterion: self.criterion.clone(),
+            mode: self.mode?,
+            repeat: self.repeat,
+        })
+    }
+
+    /// Whether the facts of the case meet all of these.
+    pub fn meets(&self, conditions: &[Condition]) -> bool {
+        conditions.is_empty() || Condition::all_met(conditions, &self.all_facts())
+    }
+
+    /// What is known of the case, its type included.
+    fn all_facts(&self) -> Facts {
+        let mut facts = self.facts.clone();
+        facts.insert_some(Facts::TYPE, self.kind.clone());
+        facts
     }
 
     /// How it ended; `None` for an interrupted trace.
@@ -256,22 +393,45 @@ impl ResultLine {
 }
 
 /// The judgements of a run: those in its `results.jsonl`, or, where it has none, those in its
-/// bundles. `path` is the folder of a run or a file of such lines from anywhere.
+/// bundles, all of which must be readable. `path` is the folder of a run or a file of such lines from
+/// anywhere.
 pub fn read_results(path: &Path) -> Result<Vec<ResultLine>, ResultsError> {
+    let RunResults { lines, unreadable } = read_run(path)?;
+    unreadable.into_iter().next().map_or(Ok(lines), |error| Err(error.into()))
+}
+
+/// What [`read_run`] finds.
+#[derive(Debug)]
+pub struct RunResults {
+    /// The judgements.
+    pub lines: Vec<ResultLine>,
+    /// Bundles of which not even the manifest can be read, so that nobody knows what they are about.
+    pub unreadable: Vec<TraceError>,
+}
+
+/// The same as [`read_results`] for whoever goes on without what cannot be read.
+pub fn read_run(path: &Path) -> Result<RunResults, ResultsError> {
     let lines = path.join("results.jsonl");
+    let bytes = |read: io::Result<Vec<u8>>, path: &Path| {
+        read.map_err(|source| ResultsError::Unreadable { path: path.to_owned(), source })
+    };
     if !path.is_dir() {
-        read_lines(path)
-    } else if lines.is_file() {
-        read_lines(&lines)
+        let lines = read_lines(path, bytes(received::read_named(path, LARGEST_RESULTS), path)?)?;
+        Ok(RunResults { lines, unreadable: Vec::new() })
+    } else if received::is_there(&lines) {
+        let text = bytes(received::read(&lines, LARGEST_RESULTS), &lines)?;
+        Ok(RunResults { lines: read_lines(&lines, text)?, unreadable: Vec::new() })
     } else {
         reduce_bundles(path)
     }
 }
 
-fn read_lines(path: &Path) -> Result<Vec<ResultLine>, ResultsError> {
-    let text = fs::read_to_string(path)
-        .map_err(|source| ResultsError::Unreadable { path: path.to_owned(), source })?;
-    let mut lines = Vec::new();
+fn read_lines(path: &Path, bytes: Vec<u8>) -> Result<Vec<ResultLine>, ResultsError> {
+    let text = String::from_utf8(bytes).map_err(|error| ResultsError::Unreadable {
+        path: path.to_owned(),
+        source: io::Error::new(io::ErrorKind::InvalidData, error),
+    })?;
+    let (mut lines, mut worths) = (Vec::new(), Worths::default());
     for (number, line) in text.trim_start_matches('\u{feff}').lines().enumerate() {
         if line.trim().is_empty() {
             continue;
@@ -285,35 +445,61 @@ fn read_lines(path: &Path) -> Result<Vec<ResultLine>, ResultsError> {
             serde_json::from_str(line).map_err(|error| malformed(error.to_string()))?;
         // Judgements from elsewhere say "IF" as the papers do.
         line.criterion = line.criterion.trim().to_lowercase();
-        if line.outcome == Some(OutcomeName::Verdict) && line.label.is_none() {
-            return Err(malformed("it is a verdict and has no label".to_owned()));
-        }
-        if line.score.is_some_and(|score| !(0.0..=100.0).contains(&score)) {
-            return Err(malformed("its score is not within 0 to 100".to_owned()));
-        }
+        worths.check(&line).map_err(malformed)?;
         lines.push(line);
     }
     Ok(lines)
 }
 
-fn reduce_bundles(run: &Path) -> Result<Vec<ResultLine>, ResultsError> {
+fn reduce_bundles(run: &Path) -> Result<RunResults, ResultsError> {
     let judgements = run.join("judgements");
-    let unreadable = |source| ResultsError::NoRun { path: run.to_owned(), source };
+    let no_run = |source| ResultsError::NoRun { path: run.to_owned(), source };
     let mut names = Vec::new();
-    for entry in fs::read_dir(&judgements).map_err(unreadable)? {
-        let entry = entry.map_err(unreadable)?;
-        // A killed judgement may have left a folder without a manifest: nothing happened in it.
-        if entry.path().join("manifest.json").is_file() {
+    if received::is_there(&judgements) && !received::is_folder(&judgements) {
+        return Err(no_run(io::ErrorKind::NotADirectory.into()));
+    }
+    for entry in fs::read_dir(&judgements).map_err(no_run)? {
+        let entry = entry.map_err(no_run)?;
+        // A killed judgement may have left a folder in which nothing happened.
+        if entry.file_type().map_err(no_run)?.is_dir() && !is_unbegun(&entry.path()) {
             names.push(entry.file_name().to_string_lossy().into_owned());
         }
     }
     names.sort();
-    let line = |name: &String| {
-        let bundle = Bundle::read(&judgements.join(name))?;
-        let trace = format!("judgements/{name}");
-        Ok(ResultLine::of(&bundle.manifest, &bundle.events, &trace, &bundle.digest))
+    let read: Vec<Result<ResultLine, TraceError>> =
+        names.par_iter().map(|name| bundle_line(&judgements.join(name))).collect();
+    let (mut lines, mut unreadable) = (Vec::new(), Vec::new());
+    for one in read {
+        match one {
+            Ok(line) => lines.push(line),
+            Err(error) => unreadable.push(error),
+        }
+    }
+    Ok(RunResults { lines, unreadable })
+}
+
+/// The line of the bundle in `folder`. Where only its manifest can be read, or what it tells cannot be
+/// true, it has no outcome, and says why.
+fn bundle_line(folder: &Path) -> Result<ResultLine, TraceError> {
+    let without_outcome = |manifest: &Manifest, reason: String| {
+        let line = ResultLine::of(manifest, &[], &reduce(manifest, &[]), None);
+        ResultLine { reason: Some(reason), ..line }
     };
-    names.par_iter().map(line).collect()
+    let error = match Bundle::read(folder) {
+        Ok(bundle) => {
+            let line = ResultLine::of_bundle(&bundle);
+            return Ok(match Worths::default().check(&line) {
+                Ok(()) => line,
+                Err(problem) => {
+                    let reason = format!("its trace tells what cannot be: {problem}");
+                    without_outcome(&bundle.manifest, reason)
+                }
+            });
+        }
+        Err(error) => error,
+    };
+    let Ok(manifest) = Bundle::manifest_in(folder) else { return Err(error) };
+    Ok(without_outcome(&manifest, format!("its trace cannot be read: {error}")))
 }
 
 /// Judgements that cannot be read.
@@ -348,6 +534,13 @@ pub enum ResultsError {
     /// A bundle that cannot be read.
     #[error(transparent)]
     Trace(#[from] TraceError),
+}
+
+/// What is known of a case besides its type, which has a field of its own.
+fn known(case: &CaseRecord) -> Facts {
+    let mut facts = case.facts.clone();
+    facts.insert_some(Facts::TARGET, case.target.clone());
+    facts
 }
 
 fn smallest_target(case: &CaseRecord) -> Option<[f64; 2]> {

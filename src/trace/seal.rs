@@ -2,32 +2,18 @@
 //! over the manifest too. An edit anywhere breaks the chain, also of what nothing else can check:
 //! times, prices, names.
 
-use serde::Serialize;
-
-use super::events::{Event, What};
+use super::events::Event;
 use crate::hash::Hash;
 
-/// An event without its seal.
-#[derive(Serialize)]
-struct Unsealed<'a> {
-    seq: u64,
-    at: u64,
-    event: &'a What,
-}
-
-/// The event and its line. `before` is the seal of the line before, or the hash of the manifest.
-pub(super) fn sealed(
-    before: &Hash,
-    seq: u64,
-    at: u64,
-    event: What,
-) -> serde_json::Result<(Event, Vec<u8>)> {
-    let mut line = serde_json::to_vec(&Unsealed { seq, at, event: &event })?;
+/// The seal of an event and its line. `before` is the seal of the line before, or the hash of the
+/// manifest.
+pub(super) fn sealed(before: &Hash, event: &Event) -> serde_json::Result<(Hash, Vec<u8>)> {
+    let mut line = serde_json::to_vec(event)?;
     line.pop();
     let seal = seal_of(before, &line);
     line.extend_from_slice(ending(&seal).as_bytes());
     line.push(b'\n');
-    Ok((Event { seq, at, event, seal }, line))
+    Ok((seal, line))
 }
 
 /// Whether a line, without its line feed, is as it was written after `before`.

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use super::index::level;
 use super::pictures::PictureNames;
-use super::text::{honest_json, visible};
 use crate::answer::AnswerForm;
 use crate::dialect::{self, ThoughtSource};
 use crate::message::ToolChoice;
@@ -17,6 +16,7 @@ use crate::trace::{
 };
 use crate::transcript::usage_text;
 use crate::verdict::Outcome;
+use crate::visible::{honest_json, visible};
 
 /// How something ended.
 #[derive(Debug, Default, Serialize)]
@@ -136,7 +136,10 @@ impl OutcomeView {
     pub(super) fn of(outcome: Option<&Outcome>) -> Self {
         let Some(outcome) = outcome else { return Self::named("interrupted") };
         Self {
-            text: visible(outcome.label().unwrap_or(outcome.name())),
+            text: match outcome.verdict() {
+                Some(verdict) => visible(&verdict.in_words()),
+                None => outcome.name().to_owned(),
+            },
             style: outcome
                 .score()
                 .map_or("no-level".to_owned(), |score| format!("level-{}", level(score))),
@@ -240,7 +243,7 @@ impl Conversation<'_> {
         view.reply = Some(ReplyView {
             thought: reading.thought.as_deref().map(visible),
             is_reasoning: reading.thought_source == ThoughtSource::Reasoning,
-            answer: reading.answer.as_deref().map(visible),
+            answer: reading.answer.map(|answer| visible(&answer.to_string())),
             problems: reading.problems.iter().map(|problem| visible(problem)).collect(),
             repairs: reply.repairs.iter().map(|repair| visible(repair)).collect(),
             model: reply.model.as_deref().map(visible),

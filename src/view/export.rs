@@ -11,14 +11,18 @@ use rayon::prelude::*;
 use super::index::{Index, Row};
 use super::page::Pages;
 use super::pictures::PictureNames;
-use super::text::script_json;
 use super::{ASSETS, ROWS_IN_A_CHUNK, chunks};
 use crate::files;
 use crate::hash::Hash;
+use crate::received;
+use crate::visible::script_json;
 
 /// On disk a page is its own origin, so that its policy stands in it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; \
                       base-uri 'none'; form-action 'none'";
+
+/// The page of the list is far smaller.
+const LARGEST_PAGE: u64 = 16 << 20;
 
 /// Writes everything into `out`, which must be new, empty, or an earlier export; `progress` is told
 /// of each page. The folder appears whole or not at all.
@@ -53,9 +57,10 @@ fn check(out: &Path) -> anyhow::Result<bool> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(false),
         Err(error) => bail!("cannot write the folder {}: {error}", out.display()),
     };
-    let page = fs::read_to_string(out.join("index.html")).unwrap_or_default();
+    let page = received::read(&out.join("index.html"), LARGEST_PAGE).unwrap_or_default();
+    let page = String::from_utf8_lossy(&page);
     let is_ours = page.contains("<meta name=\"generator\" content=\"deeplook ")
-        && out.join("assets/local.js").is_file();
+        && received::is_file(&out.join("assets/local.js"));
     if entries.count() > 0 && !is_ours {
         bail!(
             "{} is not empty and holds no earlier export; name another folder with --out",

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 
 use rayon::prelude::*;
 use serde::Serialize;
 
 use super::pictures::Pictures;
 use super::query::{Codes, Values};
-use super::text::visible;
-use crate::trace::{Bundle, FoundRun, OutcomeName, ResultLine, TraceError, find};
+use crate::received::{self, LARGEST_RESULTS};
+use crate::trace::{Bundle, FoundRun, OutcomeName, ResultLine, TraceError, Worths, find};
+use crate::visible::visible;
 
 /// Everything that can be looked at.
 #[derive(Debug)]
@@ -85,7 +86,7 @@ impl Index {
         for run in &runs {
             let name = run.folder.strip_prefix(&root).unwrap_or(Path::new(""));
             let name = visible(&name.display().to_string());
-            let (read, left) = lines_of(run)?;
+            let (read, left) = lines_of(&root, run);
             let left: Vec<Entry> = left
                 .into_par_iter()
                 .map(|bundle| {
@@ -94,13 +95,17 @@ impl Index {
                     entry
                 })
                 .collect();
-            for mut entry in read.into_iter().chain(left) {
+            let told: BTreeSet<&PathBuf> =
+                read.iter().filter_map(|entry| entry.bundle.as_ref()).collect();
+            let unbegun = run.unbegun.iter().filter(|folder| !told.contains(folder));
+            let unbegun: Vec<Entry> = unbegun.map(|folder| Entry::unbegun(folder)).collect();
+            for mut entry in read.into_iter().chain(left).chain(unbegun) {
                 entry.row.run.clone_from(&name);
                 entries.push(entry);
             }
-            let own = run.bundles.iter().filter(|bundle| bundle.join("blobs").is_dir());
-            let folders: BTreeSet<&PathBuf> = own.chain([&run.folder]).collect();
-            folders.into_iter().for_each(|folder| pictures.add(folder));
+            let own = run.bundles.iter().chain([&run.folder]).map(|folder| folder.join("blobs"));
+            let own: BTreeSet<PathBuf> = own.filter(|blobs| received::is_folder(blobs)).collect();
+            own.into_iter().for_each(|blobs| pictures.add(blobs));
         }
         rank_cases(&mut entries);
         // What belongs together stands together.
@@ -174,18 +179,23 @@ fn natural(text: &str) -> Vec<(u128, String)> {
 
 /// The entries that `results.jsonl` has, and the bundles that it does not tell of: those of a run
 /// that is under way or was stopped.
-fn lines_of(run: &FoundRun) -> Result<(Vec<Entry>, Vec<PathBuf>), TraceError> {
+fn lines_of(root: &Path, run: &FoundRun) -> (Vec<Entry>, Vec<PathBuf>) {
     let mut left: BTreeSet<&PathBuf> = run.bundles.iter().collect();
-    let mut entries = Vec::new();
+    let (mut entries, mut worths) = (Vec::new(), Worths::default());
     if let Some(path) = &run.results {
-        let text = fs::read(path)
-            .map_err(|source| TraceError::Unreadable { path: path.clone(), source })?;
+        let text = received::read(path, LARGEST_RESULTS).unwrap_or_else(|source| {
+            let error = TraceError::Unreadable { path: path.clone(), source };
+            entries.push(Entry::unreadable("results.jsonl", None, &below(root, &error)));
+            Vec::new()
+        });
         // A last line without its end was cut off in the middle; its trace tells of it.
         for (number, line) in text.split_inclusive(|&b| b == b'\n').enumerate() {
             if !line.ends_with(b"\n") || line.trim_ascii().is_empty() {
                 continue;
             }
-            match serde_json::from_slice::<ResultLine>(line) {
+            let read =
+                serde_json::from_slice::<ResultLine>(line).map_err(|error| error.to_string());
+            match read.and_then(|line| worths.check(&line).map(|()| line)) {
                 Ok(line) => {
                     let bundle = line.trace.as_deref().map(|trace| inside(&run.folder, trace));
                     let (bundle, problem) = match bundle {
@@ -204,37 +214,37 @@ fn lines_of(run: &FoundRun) -> Result<(Vec<Entry>, Vec<PathBuf>), TraceError> {
                 }
                 Err(error) => {
                     let name = format!("results.jsonl, line {}", number + 1);
-                    entries.push(Entry::unreadable(&name, None, &error.to_string()));
+                    entries.push(Entry::unreadable(&name, None, &error));
                 }
             }
         }
     }
-    Ok((entries, left.into_iter().cloned().collect()))
+    (entries, left.into_iter().cloned().collect())
 }
 
-/// The folder `trace` of a run; a path that leads out of the run is refused.
+/// The folder `trace` of a run, also one that is gone; a path that leads out of the run, itself or
+/// through a link, is refused.
 fn inside(run: &Path, trace: &str) -> Result<PathBuf, String> {
-    let path = Path::new(trace);
-    let plain = path.components().all(|part| matches!(part, Component::Normal(_)));
-    let bundle = run.join(path);
-    // Resolved too: a link in the run may lead anywhere.
-    let leads_out = fs::canonicalize(&bundle).is_ok_and(|whole| !whole.starts_with(run));
-    if plain && !trace.is_empty() && !leads_out {
-        Ok(bundle)
-    } else {
-        Err(format!("its trace, {}, is not in the run: refused", visible(trace)))
+    let bundle = run.join(trace);
+    let stays = received::stays_below(Path::new(trace));
+    if !stays || received::is_there(&bundle) && received::folder_below(run, trace).is_none() {
+        return Err(format!("its trace, {}, is not in the run: refused", visible(trace)));
     }
+    Ok(bundle)
 }
 
 fn entry_of(root: &Path, bundle: PathBuf) -> Entry {
-    match Bundle::read(&bundle) {
-        Ok(read) => {
-            let line = ResultLine::of(&read.manifest, &read.events, "", &read.digest);
-            Entry { line: None, ..Entry::new(line, Some(bundle)) }
-        }
-        Err(error) => {
+    let read = Bundle::read(&bundle).map_err(|error| below(root, &error));
+    let line = read.and_then(|read| {
+        let line = ResultLine::of_bundle(&read);
+        let sound = Worths::default().check(&line);
+        sound.map(|()| line).map_err(|problem| format!("it tells what cannot be: {problem}"))
+    });
+    match line {
+        Ok(line) => Entry { line: None, ..Entry::new(line, Some(bundle)) },
+        Err(problem) => {
             let name = bundle.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            Entry::unreadable(&name, Some(bundle), &below(root, &error))
+            Entry::unreadable(&name, Some(bundle), &problem)
         }
     }
 }
@@ -269,6 +279,15 @@ impl Entry {
         };
         let searched = searched(&row);
         Self { row, bundle, line: Some(line), searched, case_rank: 0, codes: Codes::default() }
+    }
+
+    /// A judgement that was interrupted before anything was recorded.
+    fn unbegun(folder: &Path) -> Self {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let reason = "it was interrupted before anything was recorded";
+        let mut entry = Self::unreadable(&name, Some(folder.to_owned()), reason);
+        entry.row.outcome = outcome_name(None);
+        entry
     }
 
     fn unreadable(name: &str, bundle: Option<PathBuf>, problem: &str) -> Self {

@@ -9,10 +9,10 @@ mod conversation;
 mod export;
 mod index;
 mod page;
+mod patience;
 mod pictures;
 mod query;
 mod server;
-mod text;
 
 pub(crate) use export::export;
 pub(crate) use index::Index;

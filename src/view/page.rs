@@ -1,7 +1,7 @@
 //! The page of one judgement: everything that its trace says, in the order in which people ask.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::io::Read as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, UNIX_EPOCH};
@@ -15,15 +15,16 @@ use serde_json::Value;
 use super::conversation::{Conversation, OutcomeView, PartView, PictureView, pretty, seconds};
 use super::index::{Entry, Index, Row};
 use super::pictures::PictureNames;
-use super::text::{honest_json, visible};
 use crate::answer::AnswerForm;
 use crate::hash::Hash;
-use crate::trace::{Bundle, Event, FORMAT, FileRecord, Manifest, reduce};
+use crate::received;
+use crate::trace::{Bundle, Event, FileRecord, Manifest, reduce};
 use crate::transcript::{cost_text, usage_text};
+use crate::visible::{honest_json, visible};
 
 /// The most siblings that a page names, and the most bytes of a raw file on it.
 const MOST_SIBLINGS: usize = 60;
-const MOST_RAW_BYTES: usize = 4 << 20;
+const MOST_RAW_BYTES: u64 = 4 << 20;
 
 /// Makes pages.
 pub(super) struct Pages {
@@ -262,9 +263,8 @@ impl Pages {
 
 /// What can be told of a bundle of which only the manifest can be read.
 fn manifest_only(folder: &Path, pictures: &dyn PictureNames) -> Option<JudgedView> {
-    let text = fs::read(folder.join("manifest.json")).ok()?;
-    let manifest: Manifest = serde_json::from_slice(&text).ok()?;
-    (manifest.format.major == FORMAT.major).then(|| JudgedView {
+    let manifest = Bundle::manifest_in(folder).ok()?;
+    Some(JudgedView {
         criterion: visible(&manifest.criterion),
         outcome: OutcomeView::named("unreadable"),
         pictures: stage(pictures, &manifest),
@@ -365,8 +365,9 @@ fn stage_picture(
 /// The files of a bundle as they are, also where they cannot be understood.
 fn raw(folder: &Path) -> (Option<String>, Vec<RawEvent>) {
     let text = |name: &str| {
-        let mut bytes = fs::read(folder.join(name)).ok()?;
-        bytes.truncate(MOST_RAW_BYTES);
+        let mut bytes = Vec::new();
+        let file = received::open(&folder.join(name)).ok()?;
+        file.take(MOST_RAW_BYTES).read_to_end(&mut bytes).ok()?;
         Some(String::from_utf8_lossy(&bytes).into_owned())
     };
     let lines = text("events.jsonl").unwrap_or_default();

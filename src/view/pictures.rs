@@ -1,23 +1,19 @@
 //! Pictures for a page: found by their hash, checked against it, and named for what their bytes are.
 
-use std::fs;
-use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::io::{self, Read as _};
+use std::path::PathBuf;
 
 use deeplook_tools::Picture;
 use image::ImageFormat;
 
 use crate::hash::Hash;
+use crate::received;
 use crate::trace::BlobStore;
-
-/// Larger files than any picture that a judge can have been shown.
-const MOST_BYTES: u64 = 256 << 20;
 
 /// The blobs of everything that is shown.
 #[derive(Debug, Default)]
 pub(super) struct Pictures {
-    /// Each with the folder that it must not lead out of.
-    stores: Vec<(PathBuf, BlobStore)>,
+    stores: Vec<BlobStore>,
 }
 
 /// Whoever makes pages asks here under which name a picture is to be had.
@@ -35,36 +31,42 @@ pub(super) struct ShownPicture {
 }
 
 impl Pictures {
-    /// Looks in `folder/blobs` too; `folder` is resolved already.
-    pub(super) fn add(&mut self, folder: &Path) {
-        self.stores.push((folder.to_owned(), BlobStore::new(folder.join("blobs"))));
+    /// Looks in the folder `blobs` too.
+    pub(super) fn add(&mut self, blobs: PathBuf) {
+        self.stores.push(BlobStore::new(blobs));
     }
 
-    fn find(&self, hash: &Hash) -> Result<PathBuf, String> {
-        for (folder, store) in &self.stores {
-            let Ok(path) = store.find(hash) else { continue };
-            // A link in a trace from elsewhere may lead to anything.
-            let inside = fs::canonicalize(&path).is_ok_and(|whole| whole.starts_with(folder));
-            let small = fs::metadata(&path).is_ok_and(|meta| meta.len() <= MOST_BYTES);
-            return match (inside, small) {
-                (false, _) => Err("its file leads out of the trace: refused".to_owned()),
-                (_, false) => Err("its file is too large for a picture".to_owned()),
-                _ => Ok(path),
-            };
-        }
-        Err(format!(
-            "the blob {}… is missing; copy the trace again with its blobs",
-            &hash.as_str()[..12]
-        ))
+    /// The store that has a blob.
+    fn store(&self, hash: &Hash) -> Result<&BlobStore, String> {
+        let absent = |store: &BlobStore| {
+            store.find(hash).is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+        };
+        self.stores.iter().find(|store| !absent(store)).ok_or_else(|| {
+            let start = &hash.as_str()[..12];
+            format!("the blob {start}… is missing; copy the trace again with its blobs")
+        })
+    }
+
+    /// How many bytes a picture takes in memory while it is made ready: all of them where it is
+    /// decoded.
+    pub(super) fn weight(&self, hash: &Hash) -> Result<u64, String> {
+        let path = self.store(hash)?.find(hash).map_err(|error| error.to_string())?;
+        let file = received::open(&path).map_err(|error| error.to_string())?;
+        let length = file.metadata().map_or(u64::MAX, |meta| meta.len());
+        let mut start = Vec::new();
+        file.take(64).read_to_end(&mut start).map_err(|error| error.to_string())?;
+        let decoded = image::guess_format(&start).is_ok_and(|kind| kind == ImageFormat::Tiff);
+        Ok(if decoded { u64::MAX } else { length })
     }
 
     /// The picture itself, checked against its hash.
     pub(super) fn get(&self, hash: &Hash) -> Result<ShownPicture, String> {
-        let path = self.find(hash)?;
-        let bytes = fs::read(path).map_err(|error| format!("it cannot be read: {error}"))?;
-        if Hash::of(&bytes) != *hash {
-            return Err("its file is not what its name says: it was changed".to_owned());
-        }
+        let bytes = self.store(hash)?.get(hash).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => {
+                "its file is not what its name says: it was changed".to_owned()
+            }
+            _ => format!("it cannot be read: {error}"),
+        })?;
         let (extension, media) = kind(&bytes)?;
         match image::guess_format(&bytes) {
             // Browsers do not show it.
@@ -81,8 +83,8 @@ impl PictureNames for Pictures {
     /// Only looks at the first bytes: the whole file is checked when it is asked for.
     fn file_name(&self, hash: &Hash) -> Result<String, String> {
         let mut start = Vec::new();
-        fs::File::open(self.find(hash)?)
-            .and_then(|file| file.take(64).read_to_end(&mut start))
+        let file = self.store(hash)?.find(hash).and_then(|path| received::open(&path));
+        file.and_then(|file| file.take(64).read_to_end(&mut start))
             .map_err(|error| format!("it cannot be read: {error}"))?;
         let (extension, _) = kind(&start)?;
         Ok(format!("{hash}.{extension}"))
@@ -104,6 +106,8 @@ fn kind(bytes: &[u8]) -> Result<(&'static str, &'static str), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn store(files: &[(&str, &[u8])]) -> (tempfile::TempDir, Pictures) {
@@ -115,7 +119,7 @@ mod tests {
             fs::write(folder.join("blobs").join(name), bytes).unwrap();
         }
         let mut pictures = Pictures::default();
-        pictures.add(&folder);
+        pictures.add(folder.join("blobs"));
         (root, pictures)
     }
 

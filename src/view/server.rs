@@ -5,16 +5,18 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::{Path, Query, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::ASSETS;
 use super::index::Index;
 use super::page::Pages;
+use super::patience::Impatient;
 use super::query;
 use crate::hash::Hash;
 
@@ -31,9 +33,28 @@ const HEADERS: [(HeaderName, &str); 6] = [
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
 ];
 
+/// What the pictures that are on their way may take together, in KiB. One always may.
+const ROOM: u32 = 512 << 10;
+/// Pages that are made at a time: each reads a whole trace.
+const PAGES: usize = 4;
+
 struct Viewer {
     index: Index,
     pages: Pages,
+    room: Arc<Semaphore>,
+    making: Semaphore,
+}
+
+/// The bytes of a picture, and the room that they take until they are sent.
+struct Sent {
+    bytes: Vec<u8>,
+    _room: Option<OwnedSemaphorePermit>,
+}
+
+impl AsRef<[u8]> for Sent {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
 }
 
 /// Serves `index` until `stop`; `ready` is told the address as soon as it answers. Port 0 takes
@@ -42,9 +63,11 @@ pub(crate) async fn serve(
     index: Index,
     port: u16,
     ready: impl FnOnce(SocketAddr) -> io::Result<()>,
-    stop: impl Future<Output = ()> + Send + 'static,
+    stop: impl Future<Output = ()>,
 ) -> anyhow::Result<()> {
-    let viewer = Arc::new(Viewer { index, pages: Pages::new(None)? });
+    let room = Arc::new(Semaphore::new(ROOM as usize));
+    let (pages, making) = (Pages::new(None)?, Semaphore::new(PAGES));
+    let viewer = Arc::new(Viewer { index, pages, room, making });
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
         .map_err(|error| anyhow::anyhow!("cannot listen on port {port} ({error}); name another with --port, or none for any that is free"))?;
@@ -60,8 +83,11 @@ pub(crate) async fn serve(
         .layer(middleware::from_fn_with_state(address.port(), guard))
         .with_state(viewer);
     ready(address)?;
-    axum::serve(listener, router).with_graceful_shutdown(stop).await?;
-    Ok(())
+    // Whoever stops it waits for nobody: half a request may never be finished.
+    tokio::select! {
+        served = async { axum::serve(Impatient(listener), router).await } => Ok(served?),
+        () = stop => Ok(()),
+    }
 }
 
 /// Lets in only what a browser of this machine asks for on purpose.
@@ -104,6 +130,8 @@ async fn list(State(viewer): Viewed) -> Response {
 async fn case(State(viewer): Viewed, Path(page): Path<String>) -> Response {
     let number = page.strip_suffix(".html").and_then(|number| number.parse().ok());
     let Some(number) = number else { return not_found() };
+    let making = Arc::clone(&viewer);
+    let _turn = making.making.acquire().await;
     // Reading a trace blocks.
     let rendered = tokio::task::spawn_blocking(move || {
         viewer.pages.case(&viewer.index, number, &viewer.index.pictures)
@@ -125,16 +153,23 @@ async fn data(State(viewer): Viewed, Query(asked): Query<query::Query>) -> Respo
 async fn blob(State(viewer): Viewed, Path(name): Path<String>) -> Response {
     let hash = name.split('.').next().unwrap_or_default().to_owned();
     let Ok(hash) = Hash::try_from(hash) else { return not_found() };
+    let room = match viewer.index.pictures.weight(&hash) {
+        Ok(bytes) => u32::try_from(bytes >> 10).unwrap_or(ROOM).min(ROOM),
+        Err(problem) => return (StatusCode::NOT_FOUND, format!("{problem}\n")).into_response(),
+    };
+    // Never closed, so that it is never without.
+    let room = Arc::clone(&viewer.room).acquire_many_owned(room).await.ok();
     let got = tokio::task::spawn_blocking(move || viewer.index.pictures.get(&hash)).await;
     match got {
         Ok(Ok(picture)) => {
+            let sent = Sent { bytes: picture.bytes, _room: room };
             let headers = [
                 (header::CONTENT_TYPE, picture.media),
                 (header::CONTENT_DISPOSITION, "inline"),
                 // Its name is its content.
                 (header::CACHE_CONTROL, "private, max-age=31536000, immutable"),
             ];
-            (headers, Body::from(picture.bytes)).into_response()
+            (headers, Body::from(Bytes::from_owner(sent))).into_response()
         }
         Ok(Err(problem)) => (StatusCode::NOT_FOUND, format!("{problem}\n")).into_response(),
         Err(error) => broken(&error),

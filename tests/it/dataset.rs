@@ -210,3 +210,28 @@ fn stats_are_a_table_and_a_plot() {
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains(".svg or .html"), "{}", stderr(&output));
 }
+
+#[test]
+fn unknown_columns_are_facts_that_choose_cases_and_reach_the_results() {
+    let folder = scenes(3);
+    let mut all = lines(folder.path());
+    for (line, law) in all.iter_mut().zip(["Reflection", "Global", "Reflection"]) {
+        line["law"] = json!(law);
+    }
+    write_lines(folder.path(), &all);
+    let eval =
+        ["eval", "scenes", "--mode", "plain", "--run", "run", "--editor", "perfect", "--quiet"];
+    let output = run(folder.path(), &[&eval[..], &["--where", "law=reflection"]].concat());
+    assert!(output.status.success(), "{}", stderr(&output));
+    let results = fs::read_to_string(folder.path().join("run/results.jsonl")).unwrap();
+    let results: Vec<Value> = results.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
+    let mut cases: Vec<&str> = results.iter().filter_map(|line| line["case"].as_str()).collect();
+    cases.sort_unstable();
+    assert_eq!(cases, ["case-0", "case-0", "case-2", "case-2"]);
+    assert_eq!(results[0]["facts"], json!({ "law": "Reflection", "target": "cup" }));
+
+    let output = run(folder.path(), &[&eval[..], &["--where", "law=Refraction"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let told = stderr(&output);
+    assert!(told.contains("\"law\" is Global, Reflection"), "{told}");
+}

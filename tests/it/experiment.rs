@@ -18,6 +18,11 @@ fn plan(folder: &Path, server: &Server, more: &str) {
     let path = folder.join("other/vc.j2");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(path, format!("Take your time with this one.\n{text}")).unwrap();
+    plan_again(folder, server, more);
+}
+
+/// The same with the pack as it is.
+fn plan_again(folder: &Path, server: &Server, more: &str) {
     let plan = format!(
         "name = \"wording\"\ncases = \"set\"\ncriterion = \"vc\"\nmodes = [\"plain\", \"oracle\"]\n{more}\n\
          [[prompts]]\nname = \"as it is\"\n[[prompts]]\nname = \"<b>other</b>\"\npack = \"other\"\n\
@@ -216,4 +221,69 @@ fn a_saved_template_is_judged_again() {
     assert!(shown.contains("round 1") && shown.contains("of 1 right"), "{shown}");
     assert!(shown.contains("not judged") && shown.contains("no_such_thing"), "{shown}");
     assert!(shown.contains("round 3") && shown.contains("flipped"), "{shown}");
+}
+
+#[test]
+fn an_edited_pack_is_judged_anew_and_its_own_table_is_shown() {
+    let folder = data(2);
+    let folder = folder.path();
+    let server = Server::start(vec![Step::Reply(policy)]);
+    plan(folder, &server, "");
+    stdout(&experiment(folder, &["--quiet"]));
+    assert_eq!(server.arrived().len(), 16);
+    let path = folder.join("other/vc.j2");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(&path, format!("Look at every corner, twice.\n{text}")).unwrap();
+    let refused = experiment(folder, &["--quiet"]);
+    assert_eq!(exit(&refused), Some(2));
+    assert!(stderr(&refused).contains("--new-run"), "{}", stderr(&refused));
+
+    // Behind two dashes or not, an option of the cells is one.
+    for more in [&["--new-run", "--quiet"][..], &["--", "--new-run", "--quiet"]] {
+        stdout(&experiment(folder, more));
+        assert_eq!(server.arrived().len(), 24, "only the cells of the edited pack are judged");
+    }
+    let record: Value =
+        serde_json::from_slice(&fs::read(folder.join("exp/experiment.json")).unwrap()).unwrap();
+    let runs: Vec<&str> = record["cells"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|cell| cell["run"].as_str().unwrap())
+        .collect();
+    let [first, second, third, fourth] = CELLS;
+    let cells = [first, second, &format!("{third}-2"), &format!("{fourth}-2")];
+    assert_eq!(runs, cells.map(|cell| format!("cells/{cell}")));
+    let told = printed(&typed(folder, &["experiment", "report", "exp", "--json"]));
+    let flips = |number: usize| {
+        let run = |cell: &str| lines(&folder.join("exp/cells").join(cell));
+        let (base, other) = (run(first), run(cells[number]));
+        base.iter().filter(|(key, line)| other[*key]["label"] != line["label"]).count()
+    };
+    let compared = told["comparisons"].as_array().unwrap();
+    let of = |cell: &str| compared.iter().find(|one| one["cell"] == cell).unwrap();
+    let shown = of("<b>other</b>, plain")["flips"].as_array().unwrap().len();
+    assert_eq!(shown, flips(2), "the table is that of the pack as it is now");
+}
+
+#[test]
+fn names_of_fields_can_be_told_in_the_plan_and_to_the_command() {
+    let folder = data(1);
+    let folder = folder.path();
+    let server = Server::start(vec![Step::Reply(policy)]);
+    let cases = folder.join("set/cases.jsonl");
+    let text = fs::read_to_string(&cases).unwrap();
+    fs::write(&cases, text.replace("\"instruction\"", "\"wish\"")).unwrap();
+    plan(folder, &server, "");
+    let refused = experiment(folder, &["--quiet"]);
+    assert_eq!(exit(&refused), Some(2));
+    assert!(stderr(&refused).contains("--map instruction="), "{}", stderr(&refused));
+    stdout(&experiment(folder, &["--quiet", "--map", "instruction=wish"]));
+    plan_again(folder, &server, "map = { instruction = \"wish\" }");
+    stdout(&experiment(folder, &["--quiet"]));
+    let probe = ["probe", "set", "--cases", "1", "--mode", "plain", "--floor", "0"];
+    let refused = typed(folder, &probe);
+    assert!(stderr(&refused).contains("--map instruction="), "{}", stderr(&refused));
+    let probed = typed(folder, &[&probe[..], &["--map", "instruction=wish"]].concat());
+    assert_ne!(exit(&probed), Some(2), "{}", stderr(&probed));
 }

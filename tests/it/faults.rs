@@ -152,7 +152,7 @@ fn a_run_with_many_faults_ends_with_the_same_labels_or_the_true_reasons() {
     let mut told = Vec::new();
     let mut failures = Vec::new();
     for (with, without) in with.iter().zip(&without) {
-        let bundle = Bundle::read(&with.trace).unwrap();
+        let bundle = Bundle::read(&with.kept.as_ref().unwrap().folder).unwrap();
         assert!(bundle.complete);
         let attempts: Vec<String> = bundle
             .events

@@ -117,6 +117,42 @@ fn the_first_interrupt_waits_and_the_second_does_not() {
     assert_eq!(lines(&folder.path().join("run")).len(), 24);
 }
 
+#[test]
+fn a_judgement_in_which_processes_die_does_not_stop_the_run_for_ever() {
+    let folder = data(1);
+    let silent = Server::start(vec![Step::Reply(|_| {
+        thread::sleep(Duration::from_secs(600));
+        Value::Null
+    })]);
+    // Another server is another setting.
+    let more = ["--no-cache", "--concurrency", "4", "--mix"];
+    for asked in [4, 8, 9] {
+        let mut child = started(eval(folder.path(), &silent, &more));
+        until_asked(&silent, asked);
+        thread::sleep(Duration::from_millis(200));
+        assert_eq!(silent.arrived().len(), asked, "after two deaths there is one at a time");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    let good = Server::start(vec![Step::Reply(policy)]);
+    let output = run(folder.path(), &good, &more);
+    let shown = stdout(&output);
+    assert!(shown.contains("3 verdict") && shown.contains("1 failed"), "{shown}");
+    assert!(stderr(&output).contains("under way when a process died"), "{}", stderr(&output));
+    let all = lines(&folder.path().join("run"));
+    let failed = all.values().find(|line| line["outcome"] == "failed").unwrap();
+    assert!(failed["reason"].as_str().unwrap().contains("3 processes died"), "{failed}");
+    assert_eq!(failed["score"], Value::Null);
+    assert_eq!(good.arrived().len(), 3, "nobody was asked for what was given up");
+    let replayed = deeplook(folder.path()).args(["replay", "run"]).output().unwrap();
+    assert_eq!(exit(&replayed), Some(0), "{}", String::from_utf8_lossy(&replayed.stdout));
+
+    let shown = stdout(&run(folder.path(), &good, &[&more[..], &["--retry", "failed"]].concat()));
+    assert!(shown.contains("4 verdict"), "{shown}");
+    let left = fs::read_dir(folder.path().join("run/under-way")).unwrap();
+    assert_eq!(left.count(), 0);
+}
+
 /// Files may grow to so many blocks, as if the disk were full.
 fn with_small_files(folder: &Path, blocks: u32, command: &Command) -> Output {
     let words: Vec<String> = [command.get_program()]
@@ -156,4 +192,25 @@ fn a_full_disk_stops_it_cleanly() {
     assert!(stopped_in_the_middle);
     stdout(&run(folder.path(), &server, &more));
     assert_eq!(lines(&folder.path().join("run")).len(), 60);
+}
+
+/// Evidence that somebody takes away in the middle is missed: no run ends as if all were there.
+#[test]
+fn a_run_whose_folder_goes_away_says_so() {
+    for part in ["", "judgements", "results.jsonl", "blobs"] {
+        let folder = data(30);
+        let run = folder.path().join("run");
+        let server = Server::start(vec![Step::Reply(|request| {
+            thread::sleep(Duration::from_millis(15));
+            policy(request)
+        })]);
+        let child = started(eval(folder.path(), &server, &["--no-cache", "--concurrency", "2"]));
+        until_asked(&server, 40);
+        fs::rename(run.join(part), folder.path().join("elsewhere")).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let told = stderr(&output);
+        assert_eq!(output.status.code(), Some(2), "{part}: {told}");
+        assert!(told.contains("removed"), "{part}: {told}");
+        assert!(!String::from_utf8_lossy(&output.stdout).contains("120 of 120"), "{part}");
+    }
 }

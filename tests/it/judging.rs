@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
+use deeplook::dataset::draw;
+use deeplook::trace::{Bundle, Memory, Sink};
+use deeplook::{EditCase, Judge, RunFolder};
 use serde_json::{Value, json};
 
 use super::command::{deeplook, json as printed, pair, run, stderr};
@@ -364,4 +367,24 @@ fn the_end_of_the_output_is_the_answer() {
     ] {
         assert!(end.contains(part), "{part} is not in:\n{end}");
     }
+}
+
+#[test]
+fn a_judge_needs_no_disk() {
+    let drawn = draw::case(3, 1).unwrap();
+    let edit = &drawn.edits[0];
+    let case = EditCase::new(drawn.source.clone(), edit.picture.clone(), &drawn.instruction);
+    let folder = tempfile::tempdir().unwrap();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let judge = Judge::offline().unwrap();
+    let judged =
+        |sink: &dyn Sink| runtime.block_on(judge.judge(&case, "if", sink, &|_| ())).unwrap();
+    let (on_disk, nowhere) = (judged(&RunFolder::new(folder.path())), judged(&Memory));
+    assert_eq!(on_disk.judgement, nowhere.judgement);
+    assert_eq!(on_disk.events.len(), nowhere.events.len());
+    assert!(nowhere.kept.is_none() && nowhere.line.trace.is_none());
+    let kept = on_disk.kept.unwrap();
+    let bundle = Bundle::read(&kept.folder).unwrap();
+    assert_eq!((bundle.digest, bundle.events), (kept.digest, on_disk.events));
+    assert!(bundle.complete && bundle.flaws.is_empty());
 }

@@ -7,14 +7,24 @@ mod command;
 mod dataset;
 mod experiment;
 mod faults;
+mod house;
 #[cfg(unix)]
 mod interrupted;
 mod judging;
+mod library;
+#[cfg(unix)]
+mod links;
 mod models;
+mod ordered;
 mod probe;
+mod received;
 mod recorded;
 mod replay;
 mod report;
+mod results;
 mod runs;
+mod secrets;
+mod terminal;
+mod toy;
 mod view;
 mod wire;

@@ -6,50 +6,57 @@ use std::path::{Path, PathBuf};
 use deeplook::hash::Hash;
 use deeplook::replay::{Replayer, Tools};
 use deeplook::tools::Toolbox;
-use deeplook::trace::{Bundle, Event, Manifest, ResultLine, ToolsRecord, TraceError};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use deeplook::trace::{Bundle, ResultLine, ToolsRecord, TraceError};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
 use super::command::{deeplook, run, stderr};
+use super::ordered::Order;
 
 fn examples() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("traces/examples")
 }
 
 /// The golden bundle whose name begins like this.
-fn golden(name: &str) -> PathBuf {
-    let bundles = fs::read_dir(examples().join("run/judgements")).unwrap();
+pub(crate) fn golden(name: &str) -> PathBuf {
+    let bundles = fs::read_dir(examples().join("run-2/judgements")).unwrap();
     let mut found = bundles.map(|entry| entry.unwrap().path());
     found.find(|path| path.file_name().unwrap().to_string_lossy().starts_with(name)).unwrap()
 }
 
 /// A copy of a golden bundle in a run of its own, to be tampered with.
-struct Copy {
-    folder: TempDir,
-    manifest: Value,
-    events: Vec<Value>,
+pub(crate) struct Copy {
+    pub(crate) folder: TempDir,
+    pub(crate) manifest: Value,
+    pub(crate) events: Vec<Value>,
+    /// The events as they were.
+    written: Vec<Value>,
+    /// How the files order their fields: of the manifest, and of each line.
+    orders: (Order, Vec<Order>),
 }
 
 impl Copy {
-    fn of(name: &str) -> Self {
+    pub(crate) fn of(name: &str) -> Self {
         let from = golden(name);
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("judgements/it")).unwrap();
         fs::create_dir_all(folder.path().join("blobs")).unwrap();
-        for entry in fs::read_dir(examples().join("run/blobs")).unwrap() {
+        for entry in fs::read_dir(examples().join("run-2/blobs")).unwrap() {
             let entry = entry.unwrap();
             fs::copy(entry.path(), folder.path().join("blobs").join(entry.file_name())).unwrap();
         }
         let text = |file: &str| fs::read_to_string(from.join(file)).unwrap();
+        let events = text("events.jsonl");
+        let events: Vec<Value> = events.lines().map(|l| serde_json::from_str(l).unwrap()).collect();
         let copy = Self {
             folder,
             manifest: serde_json::from_str(&text("manifest.json")).unwrap(),
-            events: text("events.jsonl")
-                .lines()
-                .map(|l| serde_json::from_str(l).unwrap())
-                .collect(),
+            written: events.clone(),
+            events,
+            orders: (
+                Order::of(&text("manifest.json")),
+                text("events.jsonl").lines().map(Order::of).collect(),
+            ),
         };
         for file in ["manifest.json", "events.jsonl"] {
             fs::write(copy.bundle().join(file), text(file)).unwrap();
@@ -57,27 +64,38 @@ impl Copy {
         copy
     }
 
-    fn bundle(&self) -> PathBuf {
+    pub(crate) fn bundle(&self) -> PathBuf {
         self.folder.path().join("judgements/it")
     }
 
     /// Writes the events with their seals as they are.
-    fn write(&self) {
-        let lines: String = self.events.iter().map(line).collect();
+    pub(crate) fn write(&self) {
+        let events = self.events.iter().enumerate();
+        let lines: String = events.map(|(at, event)| self.line(at, event)).collect();
         fs::write(self.bundle().join("events.jsonl"), lines).unwrap();
     }
 
     /// Writes the events with new seals, as a forger who knows the format would.
-    fn write_sealed(&mut self) {
+    pub(crate) fn write_sealed(&mut self) {
         let manifest = fs::read(self.bundle().join("manifest.json")).unwrap();
         let mut before = Hash::of(&manifest);
-        for event in &mut self.events {
-            let body = line(event);
+        for at in 0..self.events.len() {
+            let body = self.line(at, &self.events[at]);
             let body = &body[..body.rfind(",\"seal\"").unwrap()];
             before = Hash::of(format!("{before}\n{body}").as_bytes());
-            event["seal"] = json!(before);
+            self.events[at]["seal"] = json!(before);
         }
         self.write();
+    }
+
+    /// An event as deeplook writes it, byte for byte but for what was edited.
+    fn line(&self, at: usize, event: &Value) -> String {
+        let kind =
+            |event: &Value| event["event"].as_object().and_then(|e| e.keys().next().cloned());
+        // A line that was moved or added needs no more than its seal in the last place.
+        let own = self.orders.1.get(at).filter(|_| kind(&self.written[at]) == kind(event));
+        let sealed = || Order::of(r#"{"seq":0,"at":0,"event":0,"seal":0}"#).write(event);
+        own.map_or_else(sealed, |order| order.write(event)) + "\n"
     }
 
     /// Where it is found out: the fields that differ. A trace that cannot be read is found out too.
@@ -92,22 +110,6 @@ impl Copy {
         let event = self.events.iter_mut().rev().find(|event| event["event"].get(kind).is_some());
         &mut event.unwrap()["event"][kind]
     }
-}
-
-/// An event as deeplook writes it, byte for byte, or as it is where it is none.
-fn line(event: &Value) -> String {
-    written::<Event>(event, serde_json::to_string) + "\n"
-}
-
-fn written<T: Serialize + DeserializeOwned>(
-    value: &Value,
-    write: fn(&T) -> serde_json::Result<String>,
-) -> String {
-    let typed = serde_json::from_value::<T>(value.clone());
-    let text = typed.ok().map(|typed| write(&typed).unwrap());
-    // What the types drop would leave no trace of the edit.
-    let text = text.filter(|text| serde_json::from_str::<Value>(text).unwrap() == *value);
-    text.unwrap_or_else(|| value.to_string())
 }
 
 fn standard(_: &ToolsRecord) -> Toolbox {
@@ -125,7 +127,7 @@ fn replay(folder: &Path, args: &[&str]) -> (Option<i32>, Value) {
 #[test]
 fn the_golden_traces_replay() {
     let folder = tempfile::tempdir().unwrap();
-    let run = examples().join("run");
+    let run = examples().join("run-2");
     let run = run.to_str().unwrap();
     for tools in ["live", "recorded"] {
         let (code, report) = replay(folder.path(), &[run, "--tools", tools]);
@@ -163,7 +165,7 @@ fn every_edit_of_a_field_is_found() {
         let text = fs::read(copy.bundle().join("manifest.json")).unwrap();
         for pointer in places(&copy.manifest) {
             for edited in edits(&copy.manifest, &pointer) {
-                let edited = written::<Manifest>(&edited, serde_json::to_string_pretty);
+                let edited = copy.orders.0.write(&edited);
                 fs::write(copy.bundle().join("manifest.json"), edited + "\n").unwrap();
                 assert!(found(&copy), "{name}: manifest {pointer}");
             }
@@ -204,7 +206,11 @@ fn with_new_seals_only_what_nothing_depends_on_can_be_edited() {
             if free {
                 continue;
             }
-            for edited in edits(event, &pointer) {
+            // A field that no reader knows says nothing, but for what others wrote.
+            let others = ["/reply/message", "/arguments", "/data"];
+            let others = others.iter().any(|place| pointer.contains(place));
+            let adds = |edited: &Value| edited.pointer(&pointer).unwrap().get("x").is_some();
+            for edited in edits(event, &pointer).into_iter().filter(|e| others || !adds(e)) {
                 copy.events[index] = edited;
                 copy.write_sealed();
                 assert!(!copy.found(LIVE).is_empty(), "event {index} {pointer}");
@@ -437,7 +443,7 @@ fn hostile_bundles_are_errors_with_a_clear_text_and_no_panic() {
 fn results_must_follow_from_the_traces() {
     let copy = Copy::of("tool-native");
     let bundle = Bundle::read(&copy.bundle()).unwrap();
-    let line = ResultLine::of(&bundle.manifest, &bundle.events, "judgements/it", &bundle.digest);
+    let line = ResultLine::of_bundle(&bundle);
     let write = |lines: &[&ResultLine]| {
         let lines: String =
             lines.iter().map(|l| serde_json::to_string(l).unwrap() + "\n").collect();
@@ -455,16 +461,17 @@ fn results_must_follow_from_the_traces() {
 
 #[test]
 fn reading_and_writing_again_gives_the_same_bytes() {
-    for entry in fs::read_dir(examples().join("run/judgements")).unwrap() {
+    for entry in fs::read_dir(examples().join("run-2/judgements")).unwrap() {
         let folder = entry.unwrap().path();
         let bundle = Bundle::read(&folder).unwrap();
         let manifest = serde_json::to_string_pretty(&bundle.manifest).unwrap() + "\n";
         assert_eq!(manifest, fs::read_to_string(folder.join("manifest.json")).unwrap());
-        let lines = bundle.events.iter().map(|event| serde_json::to_string(event).unwrap() + "\n");
-        let lines: String = lines.collect();
         let text = fs::read_to_string(folder.join("events.jsonl")).unwrap();
-        assert!(text.starts_with(&lines), "{}", folder.display());
-        assert!(!bundle.complete || lines == text, "{}", folder.display());
+        for (event, line) in bundle.events.iter().zip(text.lines()) {
+            let event = serde_json::to_string(event).unwrap();
+            let (line, _) = line.rsplit_once(",\"seal\"").unwrap();
+            assert_eq!(event, format!("{line}}}"), "{}", folder.display());
+        }
     }
 }
 
@@ -490,9 +497,9 @@ fn a_bundle_is_sent_as_one_file_and_comes_out_the_same() {
     let digest = Bundle::read(Path::new(bundle)).unwrap().digest;
     assert_eq!(report["traces"][0]["digest"], json!(digest));
     let number = |path: PathBuf| fs::read_dir(path).unwrap().count();
-    assert!(number(folder.path().join("out/blobs")) < number(examples().join("run/blobs")));
+    assert!(number(folder.path().join("out/blobs")) < number(examples().join("run-2/blobs")));
 
-    let whole = examples().join("run");
+    let whole = examples().join("run-2");
     let output = run(folder.path(), &["trace", "pack", whole.to_str().unwrap(), "-o", "run.zip"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     run(folder.path(), &["trace", "unpack", "run.zip", "-o", "run"]);
@@ -571,7 +578,7 @@ fn a_trace_is_shown_and_exported_as_it_was() {
             .iter()
             .find_map(|piece| piece["image_url"]["url"].as_str());
         assert!(picture.unwrap().starts_with(begin), "{picture:?}");
-        assert_eq!(line["tools"].as_array().unwrap().len(), 3);
+        assert_eq!(line["tools"].as_array().unwrap().len(), 5);
         assert_eq!(line["metadata"]["outcome"]["label"], "Flawless Execution");
     }
 }
@@ -629,4 +636,25 @@ fn a_fork_keeps_the_first_turns_and_names_its_parent() {
     let output = fork("9", &[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(stderr(&output).contains("from 1 to 4"), "{}", stderr(&output));
+}
+
+#[test]
+fn traces_of_the_first_tools_still_show_and_replay() {
+    // Commands keep their cache where they run, and that is not where the traces are.
+    let elsewhere = tempfile::tempdir().unwrap();
+    let first = examples().join("run");
+    let first = first.to_str().unwrap();
+    let replay = |more: &[&str]| run(elsewhere.path(), &[&["replay", first], more].concat());
+    let recorded = replay(&["--tools", "recorded"]);
+    assert_eq!(recorded.status.code(), Some(0), "{}", stderr(&recorded));
+    let live = replay(&[]);
+    let told = String::from_utf8_lossy(&live.stdout).into_owned() + &stderr(&live);
+    assert_eq!(live.status.code(), Some(0), "{told}");
+    assert!(told.contains("the trace has version 1, and this is version 2"), "{told}");
+    assert_eq!(replay(&["--strict"]).status.code(), Some(1));
+    for entry in fs::read_dir(examples().join("run/judgements")).unwrap() {
+        let bundle = entry.unwrap().path();
+        let shown = run(elsewhere.path(), &["trace", "show", bundle.to_str().unwrap()]);
+        assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    }
 }

@@ -8,7 +8,7 @@ use std::process::{Command, Output};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use super::command::{deeplook, json as printed, stderr, stdout};
+use super::command::{deeplook, json as printed, run as command, stderr, stdout};
 use super::wire::server::{Server, Step, answer, completion, text};
 
 /// A folder with `cases` small cases of two editors in `set/`.
@@ -142,6 +142,17 @@ fn a_data_set_is_judged_once_and_the_same_command_goes_on() {
     assert_eq!(judged(&folder.path().join("run")), judged(&folder.path().join("second")));
     let kept = lines(&folder.path().join("second"));
     assert!(kept.values().all(|line| line["cached"] == 1), "{kept:?}");
+    let said = "24 replies were kept from before";
+    let again = run(folder.path(), &server, &["--repeats", "2", "--run", "second"]);
+    assert!(stdout(&again).contains(said), "{}", stdout(&again));
+    let report = stdout(&command(folder.path(), &["report", "second"]));
+    assert!(report.contains("12 replies kept from before"), "by each criterion: {report}");
+    let status = ["run", "status", "second"];
+    assert!(stdout(&command(folder.path(), &status)).contains(said));
+    assert_eq!(
+        printed(&command(folder.path(), &[&status[..], &["--json"]].concat()))["cached"],
+        24
+    );
     stdout(&run(folder.path(), &server, &["--run", "third", "--no-cache"]));
     assert_eq!(server.arrived().len(), 36);
 }
@@ -582,6 +593,12 @@ fn money_that_cannot_be_counted_is_not_spent() {
     assert_eq!((exit(&output), server.arrived().len()), (Some(1), 1), "{}", stderr(&output));
     let shown = String::from_utf8_lossy(&output.stdout);
     assert!(shown.contains("does not count tokens") && shown.contains("--max-calls"), "{shown}");
+
+    // Started again, it still does not know what was spent.
+    let again = run(folder.path(), &server, &limited);
+    assert_eq!((exit(&again), server.arrived().len()), (Some(1), 1), "{}", stderr(&again));
+    let shown = String::from_utf8_lossy(&again.stdout);
+    assert!(shown.contains("does not count tokens"), "{shown}");
 }
 
 fn uncounted(request: &Value) -> Value {
@@ -603,4 +620,50 @@ fn a_reference_that_comes_later_is_noticed() {
     assert_eq!(exit(&output), Some(2), "{}", stderr(&output));
     assert!(stderr(&output).contains("the reference"), "{}", stderr(&output));
     stdout(&run(folder.path(), &server, &["--redo-changed"]));
+}
+
+#[test]
+fn a_run_of_the_first_format_is_read_and_not_gone_on_with() {
+    let folder = data(1);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&run(folder.path(), &server, &["--editor", "good"]));
+    let path = folder.path().join("run/run.json");
+    let mut record: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(record["format"], 2);
+    record["format"] = json!(1);
+    record["planned"]["facts"] = json!({});
+    record["planned"]["types"] = json!({ "c0": "Change Color" });
+    fs::write(&path, record.to_string()).unwrap();
+
+    let read = |args: &[&str]| stdout(&command(folder.path(), args));
+    assert!(read(&["run", "status", "run"]).contains("2 of 2 judgements"));
+    assert!(read(&["report", "run"]).contains("Change Color"));
+    read(&["view", "run", "--out", "pages"]);
+    read(&["run", "merge", "run", "--into", "whole"]);
+    for old in ["run", "whole"] {
+        let refused = run(folder.path(), &server, &["--run", old]);
+        let said = stderr(&refused);
+        assert_eq!(exit(&refused), Some(2), "{said}");
+        assert!(said.contains("older deeplook") && said.contains("--new-run"), "{said}");
+    }
+    let arrived = server.arrived().len();
+    stdout(&run(folder.path(), &server, &["--new-run"]));
+    assert_eq!(lines(&folder.path().join("run-2")).len(), 4);
+    assert_eq!(server.arrived().len(), arrived + 2, "what was asked before was kept");
+}
+
+#[test]
+fn a_judgement_of_its_own_does_not_go_into_a_run() {
+    let folder = data(1);
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&run(folder.path(), &server, &[]));
+    let judge = ["judge", "set/0-source.png", "set/0-good.png", "-i", "make it blue", "--trace"];
+    let refused = command(folder.path(), &[&judge[..], &["run"]].concat());
+    let said = stderr(&refused);
+    assert_eq!(exit(&refused), Some(2), "{said}");
+    assert!(said.contains("the folder of a run") && said.contains("--trace"), "{said}");
+    assert_eq!(fs::read_dir(folder.path().join("run/judgements")).unwrap().count(), 4);
+    for _ in 0..2 {
+        stdout(&command(folder.path(), &[&judge[..], &["own"]].concat()));
+    }
 }

@@ -5,7 +5,9 @@ use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -114,6 +116,59 @@ fn the_viewer_shows_a_run_to_this_machine_only() {
     ] {
         assert_eq!(viewer.get(target).0, 404, "{target}");
     }
+}
+
+/// A picture of one colour that browsers do not show, some 700 KB for 25 megapixels.
+#[cfg(target_os = "linux")]
+fn large_tiff(side: u32) -> Vec<u8> {
+    let run = |length: u32| [(257 - length) as u8, 7];
+    let mut row: Vec<u8> = (0..3 * side / 128).flat_map(|_| run(128)).collect();
+    if 3 * side % 128 > 1 {
+        row.extend(run(3 * side % 128));
+    }
+    let strip = row.repeat(side as usize);
+    let (depths, start) = (8 + 2 + 12 * 10 + 4, 8 + 2 + 12 * 10 + 4 + 6);
+    let length = strip.len() as u32;
+    let fields: [(u16, u16, u32, u32); 10] = [
+        (256, 4, 1, side),
+        (257, 4, 1, side),
+        (258, 3, 3, depths),
+        (259, 3, 1, 32773),
+        (262, 3, 1, 2),
+        (273, 4, 1, start),
+        (277, 3, 1, 3),
+        (278, 4, 1, side),
+        (279, 4, 1, length),
+        (284, 3, 1, 1),
+    ];
+    let mut bytes = b"II*\0\x08\0\0\0\x0a\0".to_vec();
+    for (tag, kind, count, value) in fields {
+        bytes.extend([tag.to_le_bytes(), kind.to_le_bytes()].concat());
+        bytes.extend([count.to_le_bytes(), value.to_le_bytes()].concat());
+    }
+    bytes.extend([0, 0, 0, 0, 8, 0, 8, 0, 8, 0]);
+    [bytes, strip].concat()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn large_pictures_are_made_ready_one_after_the_other() {
+    let folder = judged();
+    let tiff = large_tiff(5000);
+    let hash = deeplook::hash::Hash::of(&tiff);
+    fs::write(folder.path().join(format!("run/blobs/{hash}.tiff")), tiff).unwrap();
+    let viewer = Viewer::start(folder.path(), "run");
+    let target = format!("/blobs/{hash}.png");
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| assert_eq!(viewer.get(&target).0, 200));
+        }
+    });
+    let status = fs::read_to_string(format!("/proc/{}/status", viewer.process.id())).unwrap();
+    let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    let most: u64 = most.trim().trim_end_matches(" kB").parse().unwrap();
+    // One takes some 150 MB.
+    assert!(most < 400_000, "{most} kB for six pictures of 75 MB");
 }
 
 #[test]
@@ -233,4 +288,28 @@ fn nothing_to_look_at_is_an_error_that_says_what_to_name() {
         assert_eq!(output.status.code(), Some(2));
         assert!(stderr(&output).contains("trace"), "{}", stderr(&output));
     }
+}
+
+/// Half a request, or a client that takes nothing, holds up nobody who wants to stop.
+#[test]
+#[cfg(unix)]
+fn the_viewer_stops_at_once_whoever_is_connected() {
+    let folder = judged();
+    let mut viewer = Viewer::start(folder.path(), "run");
+    let mut half = TcpStream::connect(("127.0.0.1", viewer.port)).unwrap();
+    half.write_all(b"G").unwrap();
+    let mut deaf = TcpStream::connect(("127.0.0.1", viewer.port)).unwrap();
+    write!(deaf, "GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n", viewer.port).unwrap();
+    thread::sleep(Duration::from_millis(200));
+    let id = viewer.process.id().to_string();
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let started = Instant::now();
+    let ended = loop {
+        match viewer.process.try_wait().unwrap() {
+            Some(status) => break Some(status),
+            None if started.elapsed() > Duration::from_secs(10) => break None,
+            None => thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    assert!(ended.is_some_and(|status| status.success()), "{ended:?}");
 }

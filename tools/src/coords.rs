@@ -331,11 +331,19 @@ impl BoxConvention {
             Unit::Fraction => "all from 0 to 1".to_owned(),
             Unit::Thousandths => "all from 0 to 1000".to_owned(),
         };
-        format!("{}, {range}; the picture is {shown} pixels", self.form())
+        format!("{}, {range}; the picture is {shown} pixels", self.short_form())
     }
 
     /// The form of a box in any picture, in words: for tool descriptions.
-    pub fn form(self) -> &'static str {
+    pub fn form(self) -> String {
+        let of_which = match self.unit {
+            Unit::Pixels => " of the picture as you got it (its caption says how large it is)",
+            Unit::Fraction | Unit::Thousandths => "",
+        };
+        format!("{}{of_which}", self.short_form())
+    }
+
+    fn short_form(self) -> &'static str {
         match (self.unit, self.order) {
             (Unit::Pixels, Order::XFirst) => "[x1, y1, x2, y2] in pixels",
             (Unit::Pixels, Order::YFirst) => "[y1, x1, y2, x2] in pixels",

@@ -13,20 +13,28 @@
 //! # Ok::<(), deeplook_tools::ToolError>(())
 //! ```
 
+mod bounds;
+pub mod colour;
 pub mod coords;
 pub mod difference;
 pub mod enhancer;
+mod files;
 pub mod grounding;
+mod memory;
 pub mod onnx;
+mod pair;
 pub mod picture;
 mod pool;
 pub mod registration;
 pub mod scene;
+pub mod shipped;
 mod side_by_side;
+pub mod sweep;
 pub mod tool;
 mod toolbox;
 pub mod zoom;
 
+pub use colour::MeasureColour;
 pub use coords::{BoxConvention, PixelBox, Size};
 pub use enhancer::{Enhance, Enhancer};
 pub use picture::{Picture, PictureError};

@@ -19,6 +19,10 @@ use crate::pool::Pool;
 const MOST_BYTES: u64 = 2 << 30;
 /// More at a time would only wait for each other's memory.
 const MOST_SESSIONS: usize = 4;
+/// No model of ours wants an input as wide as this.
+const MOST_EXTENT: usize = 1 << 16;
+/// No model of ours gives so many numbers at once.
+const MOST_OUTPUT: usize = 1 << 26;
 
 /// The loaded library. There is one for the whole process.
 #[derive(Debug, Clone, Copy)]
@@ -149,7 +153,14 @@ impl Session {
             reason: error.message().to_owned(),
         })?;
         let inputs = session.inputs().iter();
-        let inputs = inputs.map(|port| (port.name().to_owned(), Port::of(port.dtype()))).collect();
+        let inputs: BTreeMap<String, Port> =
+            inputs.map(|port| (port.name().to_owned(), Port::of(port.dtype()))).collect();
+        let absurd =
+            |(_, port): &(&String, &Port)| port.shape.iter().flatten().any(|&n| n > MOST_EXTENT);
+        if let Some((name, port)) = inputs.iter().find(absurd) {
+            let reason = format!("its input {name:?} wants the extents {:?}", port.shape);
+            return Err(OnnxError::Model { model: path.to_owned(), reason });
+        }
         let outputs = session.outputs().iter().map(|port| port.name().to_owned()).collect();
         let bytes = stamp.map_or(u64::MAX, |(bytes, _)| bytes.max(1));
         let most = (MOST_BYTES / bytes).clamp(1, MOST_SESSIONS.min(cores()) as u64) as usize;
@@ -203,6 +214,9 @@ impl Session {
                         .try_extract_tensor::<f32>()
                         .map_err(|error| failed(format!("output {name:?}: {}", error.message())))?;
                     let shape: Vec<usize> = shape.iter().map(|&n| n.max(0) as usize).collect();
+                    if data.len() > MOST_OUTPUT || shape.iter().product::<usize>() != data.len() {
+                        return Err(failed(format!("output {name:?} has the extents {shape:?}")));
+                    }
                     found.push(Tensor::new(shape, data.to_vec()));
                 }
                 found.try_into().map_err(|_| failed("it gave too few outputs".to_owned()))

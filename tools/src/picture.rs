@@ -15,17 +15,26 @@ use image::imageops::FilterType;
 use image::metadata::Orientation;
 use image::{
     DynamicImage, ExtendedColorType, ImageDecoder, ImageEncoder, ImageError, ImageFormat,
-    ImageReader, Limits, RgbImage,
+    ImageReader, Limits, Rgb, RgbImage,
 };
 
 use crate::coords::{PixelBox, Size};
+use crate::memory;
 
 /// The most pixels a picture may have: a 12K frame passes, a decompression bomb does not.
 pub const MAX_PIXELS: u64 = 1 << 27;
-/// The most memory that decoding one picture may take.
-const MAX_DECODE_BYTES: u64 = 1 << 30;
+/// The longest side that a picture may have: that of JPEG. All that walks along a side must end.
+pub const MAX_SIDE: u32 = 65_535;
+/// The most bytes that a picture may have as its file describes it: 16 bits, or floats, or alpha
+/// take more than the eight bits that are kept.
+const MAX_DECODED_BYTES: u64 = 1 << 30;
+/// What a decoder may take beside its pixels, whatever their number.
+const WORKSPACE: u64 = 64 << 20;
 /// The largest file that is read at all.
-const MAX_FILE_BYTES: u64 = 1 << 30;
+pub const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// What is shown where a picture has ended.
+const BEYOND: Rgb<u8> = Rgb([128; 3]);
 
 /// A picture in memory: 8-bit RGB, upright, opaque, at least one pixel large.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,32 +60,12 @@ impl Picture {
     }
 
     fn decode_bytes(bytes: &[u8]) -> Result<Self, PictureProblem> {
-        let format = format_of(bytes)?;
-        let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
-        let mut limits = Limits::default();
-        limits.max_alloc = Some(MAX_DECODE_BYTES);
-        reader.limits(limits);
-        let mut decoder = reader.into_decoder().map_err(problem_of)?;
-
-        let (width, height) = decoder.dimensions();
-        let size = Size::new(width, height);
-        if size.area() == 0 {
-            return Err(PictureProblem::NoPixels);
-        }
-        let bytes_needed = decoder.total_bytes();
-        if size.area() > MAX_PIXELS || bytes_needed > MAX_DECODE_BYTES {
-            return Err(PictureProblem::TooLarge { size });
-        }
-        if format == ImageFormat::Jpeg && !jpeg_is_complete(bytes) {
-            return Err(PictureProblem::Truncated);
-        }
-        // A broken orientation tag is no reason to refuse the pixels.
-        let orientation = decoder.orientation().ok();
-        let mut decoded = DynamicImage::from_decoder(decoder).map_err(problem_of)?;
+        let (decoded, orientation, _share) = decoded(bytes)?;
+        let mut upright = DynamicImage::ImageRgb8(over_white(decoded));
         if let Some(orientation) = orientation {
-            decoded.apply_orientation(orientation);
+            upright.apply_orientation(orientation);
         }
-        Ok(Self(over_white(decoded)))
+        Ok(Self(upright.into_rgb8()))
     }
 
     /// A picture from pixels made in memory; `None` if there are none.
@@ -92,6 +81,41 @@ impl Picture {
     /// Width and height.
     pub fn size(&self) -> Size {
         Size::new(self.0.width(), self.0.height())
+    }
+
+    /// This picture beneath a layer: a picture file of its own whose transparent pixels show what is
+    /// below. A layer of another size is resized to this one's. `name` is what errors call the layer.
+    pub fn beneath(&self, name: &str, layer: &[u8]) -> Result<Self, PictureError> {
+        let fail = |problem| PictureError { name: name.to_owned(), problem };
+        let (mut layer, orientation, _share) = decoded(layer).map_err(fail)?;
+        if let Some(orientation) = orientation {
+            layer.apply_orientation(orientation);
+        }
+        let mut layer = layer.into_rgba8();
+        let mut pixels = self.0.clone();
+        if layer.dimensions() == pixels.dimensions() {
+            for (below, above) in pixels.pixels_mut().zip(layer.pixels()) {
+                below.0 = laid_over(above.0, below.0);
+            }
+            return Ok(Self(pixels));
+        }
+        // Colours count as much as they are seen, so that what is transparent does not stain edges.
+        for pixel in layer.pixels_mut() {
+            let [red, green, blue] = laid_over(pixel.0, [0; 3]);
+            pixel.0 = [red, green, blue, pixel.0[3]];
+        }
+        let (width, height) = pixels.dimensions();
+        let layer = image::imageops::resize(&layer, width, height, FilterType::CatmullRom);
+        for (below, above) in pixels.pixels_mut().zip(layer.pixels()) {
+            let [red, green, blue, alpha] = above.0;
+            let left = laid_over([0, 0, 0, alpha], below.0);
+            below.0 = [
+                red.saturating_add(left[0]),
+                green.saturating_add(left[1]),
+                blue.saturating_add(left[2]),
+            ];
+        }
+        Ok(Self(pixels))
     }
 
     /// The part under `area`, enlarged to whole pixels and clipped to the picture.
@@ -129,6 +153,31 @@ impl Picture {
             },
             Self,
         )
+    }
+
+    /// What lies under `area` at the size `size`. The area may begin between two pixels and reach beyond
+    /// the picture: what is not there is grey.
+    pub(crate) fn under(&self, area: &PixelBox, size: Size) -> Self {
+        let whole = PixelBox::whole(self.size());
+        let inside = area.intersection(&whole);
+        if inside == *area && inside == inside.whole_pixels(self.size()) {
+            return self.part(area, size);
+        }
+        let canvas = PixelBox::whole(size);
+        let (from, to) = match inside.is_empty() {
+            true => (PixelBox::new(0.0, 0.0, 0.0, 0.0), canvas),
+            false => (inside, inside.mapped(area, &canvas)),
+        };
+        let [left, top, right, bottom] = to.edges().map(|edge| edge.round().max(0.0) as u32);
+        let (width, height) = (right.saturating_sub(left), bottom.saturating_sub(top));
+        let seen = (width > 0 && height > 0 && !from.is_empty())
+            .then(|| fast_resized(&self.0, &from, width, height))
+            .flatten();
+        let mut shown = RgbImage::from_pixel(size.width.max(1), size.height.max(1), BEYOND);
+        if let Some(seen) = seen {
+            image::imageops::replace(&mut shown, &seen, i64::from(left), i64::from(top));
+        }
+        Self(shown)
     }
 
     /// The picture as a PNG file.
@@ -229,18 +278,33 @@ fn upright_size(file: impl BufRead + Seek, format: ImageFormat) -> Result<Size, 
         ) => Size::new(height, width),
         _ => Size::new(width, height),
     };
-    if size.area() == 0 {
-        return Err(PictureProblem::NoPixels);
-    }
+    check_size(size)?;
     Ok(size)
 }
 
-fn read_file(path: &Path) -> Result<Vec<u8>, PictureProblem> {
-    check_file(path)?;
-    fs::read(path).map_err(PictureProblem::Unreadable)
+/// Before a single pixel is decoded.
+fn check_size(size: Size) -> Result<(), PictureProblem> {
+    if size.area() == 0 {
+        Err(PictureProblem::NoPixels)
+    } else if size.area() > MAX_PIXELS || size.long_side() > MAX_SIDE {
+        Err(PictureProblem::TooLarge { size })
+    } else {
+        Ok(())
+    }
 }
 
-fn check_file(path: &Path) -> Result<(), PictureProblem> {
+fn read_file(path: &Path) -> Result<Vec<u8>, PictureProblem> {
+    let length = check_file(path)?;
+    let mut bytes = Vec::new();
+    // No more than it had: a file of the system may say that it has none and never end.
+    fs::File::open(path)
+        .and_then(|file| file.take(length).read_to_end(&mut bytes))
+        .map_err(PictureProblem::Unreadable)?;
+    Ok(bytes)
+}
+
+/// The length of an ordinary file.
+fn check_file(path: &Path) -> Result<u64, PictureProblem> {
     let meta = fs::metadata(path).map_err(PictureProblem::Unreadable)?;
     if meta.is_dir() {
         return Err(PictureProblem::Folder);
@@ -252,7 +316,7 @@ fn check_file(path: &Path) -> Result<(), PictureProblem> {
         // A pipe or a device may never end.
         return Err(PictureProblem::NotAFile);
     }
-    Ok(())
+    Ok(meta.len())
 }
 
 fn format_of(bytes: &[u8]) -> Result<ImageFormat, PictureProblem> {
@@ -296,18 +360,90 @@ fn jpeg_is_complete(bytes: &[u8]) -> bool {
     false
 }
 
+/// False where a lossy frame is larger than the whole: the decoder would make room for the frame
+/// before it compares them.
+fn webp_is_consistent(bytes: &[u8], size: Size) -> bool {
+    let mut at = 12;
+    while let Some(&[a, b, c, d, l0, l1, l2, l3]) = bytes.get(at..at + 8) {
+        let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+        // Behind the frame's tag and start code, fourteen bits each.
+        if let (b"VP8 ", Some(&[w0, w1, h0, h1])) = (&[a, b, c, d], bytes.get(at + 14..at + 18)) {
+            let side = |low, high| u32::from(u16::from_le_bytes([low, high]) & 0x3fff);
+            if side(w0, w1) > size.width || side(h0, h1) > size.height {
+                return false;
+            }
+        }
+        // In a frame of an animation, its own chunks follow.
+        let skipped = if &[a, b, c, d] == b"ANMF" { 16 } else { length.saturating_add(length % 2) };
+        at = at.saturating_add(8).saturating_add(skipped);
+    }
+    true
+}
+
+/// The pixels of a file as it has them, how they are to be turned, and their share of what may be
+/// decoded at a time.
+fn decoded(
+    bytes: &[u8],
+) -> Result<(DynamicImage, Option<Orientation>, memory::Share<'static>), PictureProblem> {
+    let format = format_of(bytes)?;
+    let mut reader = ImageReader::with_format(Cursor::new(bytes), format);
+    let most = |bytes: u64| {
+        let mut limits = Limits::default();
+        limits.max_alloc = Some(bytes);
+        limits
+    };
+    reader.limits(most(MAX_DECODED_BYTES + WORKSPACE));
+    let mut decoder = reader.into_decoder().map_err(problem_of)?;
+
+    let (width, height) = decoder.dimensions();
+    let size = Size::new(width, height);
+    check_size(size)?;
+    let decoded_bytes = decoder.total_bytes();
+    if decoded_bytes > MAX_DECODED_BYTES {
+        return Err(PictureProblem::TooMuchMemory);
+    }
+    if format == ImageFormat::Jpeg && !jpeg_is_complete(bytes) {
+        return Err(PictureProblem::Truncated);
+    }
+    if format == ImageFormat::WebP && !webp_is_consistent(bytes, size) {
+        return Err(PictureProblem::Damaged("its frame is larger than itself".to_owned()));
+    }
+    // Decoders keep as much again: coefficients, frames, planes.
+    let taken = 2 * decoded_bytes + WORKSPACE;
+    let share = memory::DECODING.take(taken + 3 * size.area());
+    decoder.set_limits(most(taken)).map_err(problem_of)?;
+    // A broken orientation tag is no reason to refuse the pixels.
+    let orientation = decoder.orientation().ok();
+    let decoded = DynamicImage::from_decoder(decoder).map_err(problem_of)?;
+    Ok((decoded, orientation, share))
+}
+
 /// Eight bits a channel, transparent pixels laid over white as a browser would show them.
 fn over_white(decoded: DynamicImage) -> RgbImage {
     if !decoded.color().has_alpha() {
         return decoded.into_rgb8();
     }
-    let rgba = decoded.into_rgba8();
-    let mut rgb = RgbImage::new(rgba.width(), rgba.height());
-    for (to, from) in rgb.pixels_mut().zip(rgba.pixels()) {
-        let [r, g, b, a] = from.0.map(u32::from);
-        to.0 = [r, g, b].map(|c| ((c * a + 255 * (255 - a) + 127) / 255) as u8);
+    /// Rows at a time, so that no second whole picture is needed.
+    const ROWS: u32 = 64;
+    let (width, height) = (decoded.width(), decoded.height());
+    let mut rgb = RgbImage::new(width, height);
+    let mut to = rgb.pixels_mut();
+    for top in (0..height).step_by(ROWS as usize) {
+        let rows = decoded.crop_imm(0, top, width, ROWS.min(height - top)).into_rgba8();
+        for (to, from) in to.by_ref().zip(rows.pixels()) {
+            to.0 = laid_over(from.0, [255; 3]);
+        }
     }
     rgb
+}
+
+/// A pixel as it shows over another one.
+fn laid_over([r, g, b, alpha]: [u8; 4], below: [u8; 3]) -> [u8; 3] {
+    let alpha = u32::from(alpha);
+    let mix = |above: u8, below: u8| {
+        ((u32::from(above) * alpha + u32::from(below) * (255 - alpha) + 127) / 255) as u8
+    };
+    [mix(r, below[0]), mix(g, below[1]), mix(b, below[2])]
 }
 
 fn problem_of(error: ImageError) -> PictureProblem {
@@ -372,13 +508,19 @@ pub enum PictureProblem {
     #[error("it has no pixels; export it again")]
     NoPixels,
     /// More pixels than we decode.
-    #[error("{size} pixels are more than the limit of {MAX_PIXELS}; scale it down first")]
+    #[error(
+        "{size} is more than {MAX_PIXELS} pixels, or than {MAX_SIDE} along a side; scale it down \
+         first"
+    )]
     TooLarge {
         /// What the header says.
         size: Size,
     },
     /// The decoder would need more memory than we give it.
-    #[error("decoding it takes more than {} MiB; scale it down first", MAX_DECODE_BYTES >> 20)]
+    #[error(
+        "decoding it takes more than {} MiB; scale it down first, or save it with eight bits a channel",
+        MAX_DECODED_BYTES >> 20
+    )]
     TooMuchMemory,
     /// Cut off.
     #[error("the file is truncated; fetch or export it again")]

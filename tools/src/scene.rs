@@ -34,7 +34,7 @@ pub struct Panel {
     pub area: PixelBox,
     /// The name of the source picture.
     pub source: String,
-    /// Which region of it, in its pixels.
+    /// Which region of it, in its pixels; it may reach beyond the picture, where the panel is grey.
     pub region: PixelBox,
 }
 
@@ -55,9 +55,28 @@ impl View {
 
     /// The panel under the centre of `area`; on a dividing line, the nearer one.
     pub fn panel_at(&self, area: &PixelBox) -> Option<&Panel> {
-        let (x, _) = area.centre();
-        let distance = |p: &Panel| (p.area.x1 - x).max(x - p.area.x2).max(0.0);
+        let (x, y) = area.centre();
+        let distance = |p: &Panel| {
+            let (across, down) =
+                ((p.area.x1 - x).max(x - p.area.x2), (p.area.y1 - y).max(y - p.area.y2));
+            across.max(0.0) + down.max(0.0)
+        };
         self.panels.iter().min_by(|a, b| distance(a).total_cmp(&distance(b)))
+    }
+}
+
+/// What a model can take: tools make no more than it would get to see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Room {
+    /// A picture with a longer side is reduced on its way to the model.
+    pub side: u32,
+    /// How many pictures it gets in all, where that is limited.
+    pub pictures: Option<u32>,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { side: u32::MAX, pictures: None }
     }
 }
 
@@ -67,6 +86,7 @@ pub struct Scene {
     views: Vec<(View, Size)>,
     sources: usize,
     boxes: BoxConvention,
+    room: Room,
 }
 
 impl Scene {
@@ -79,7 +99,8 @@ impl Scene {
 
     /// A scene of the given views.
     pub fn from_views(views: impl IntoIterator<Item = View>) -> Self {
-        let mut scene = Self { views: Vec::new(), sources: 0, boxes: BoxConvention::PIXELS };
+        let boxes = BoxConvention::PIXELS;
+        let mut scene = Self { views: Vec::new(), sources: 0, boxes, room: Room::default() };
         scene.add(views);
         scene.sources = scene.views.len();
         scene
@@ -94,6 +115,22 @@ impl Scene {
     /// How the model writes boxes, and how text for it writes them.
     pub fn boxes(&self) -> BoxConvention {
         self.boxes
+    }
+
+    /// The scene for a model that takes no more than this.
+    pub fn with_room(mut self, room: Room) -> Self {
+        self.room = room;
+        self
+    }
+
+    /// What the model can take in all.
+    pub fn room(&self) -> Room {
+        self.room
+    }
+
+    /// How many more pictures the model can get, where that is limited.
+    pub fn pictures_left(&self) -> Option<usize> {
+        self.room.pictures.map(|most| (most as usize).saturating_sub(self.views.len()))
     }
 
     /// Adds pictures, as a tool's output brings them.
@@ -152,6 +189,36 @@ impl Scene {
             .read(values, *shown)
             .map_err(|e| ToolError::refused(format!("on {:?}: {e}", view.name)))?;
         Ok(area.mapped(&PixelBox::whole(*shown), &PixelBox::whole(view.picture.size())))
+    }
+
+    /// The source picture that shows what the model gave a box on, and the place in its pixels. A crop
+    /// leads to what it was cut from: that has all the detail there is.
+    pub fn place(&self, name: &str, values: [f64; 4]) -> Result<(&View, PixelBox), ToolError> {
+        let view = self.view(name)?;
+        let on_view = self.read_box(name, values)?;
+        let nothing = || {
+            let name = quoted(name);
+            ToolError::refused(format!(
+                "the box shows nothing of {name}; choose one on the picture"
+            ))
+        };
+        let panel = view.panel_at(&on_view).ok_or_else(nothing)?;
+        let place = panel.to_source(&on_view);
+        let source = self.view(&panel.source)?;
+        // Where a panel is grey there is nothing of the picture.
+        let place = place.clipped(source.picture.size());
+        if place.is_empty() {
+            return Err(nothing());
+        }
+        Ok((source, place))
+    }
+
+    /// How many pixels of the picture `name`, as the model sees it, show one pixel of `source`.
+    pub(crate) fn shown_scale(&self, name: &str, source: &str) -> f64 {
+        let Ok((view, shown)) = self.find(name) else { return 1.0 };
+        let sent = f64::from(shown.width) / f64::from(view.picture.size().width);
+        let panel = view.panels.iter().find(|panel| panel.source == source);
+        panel.map_or(sent, |panel| sent * panel.area.width() / panel.region.width())
     }
 
     /// A box in pixels of the picture `name`, as text for the model.

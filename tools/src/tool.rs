@@ -23,6 +23,12 @@ pub trait Tool: Send + Sync {
     /// All that changes what it sees, for the record.
     fn settings(&self) -> serde_json::Value;
 
+    /// Goes up whenever the same call shows or tells something else than before. A trace that was
+    /// made with another version is not compared with this one.
+    fn version(&self) -> u64 {
+        1
+    }
+
     /// Looks. Called once per use, possibly from several threads at a time.
     ///
     /// The caller adds the pictures of the output to the scene; until then their names, taken from

@@ -4,14 +4,17 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::colour::MeasureColour;
 use crate::coords::BoxConvention;
 use crate::difference::LocalizeDifferences;
 use crate::enhancer::{Enhance, Enhancer};
 use crate::grounding::DetectionSettings;
 use crate::scene::{Scene, cut, quoted};
+use crate::sweep::Sweep;
 use crate::tool::{Tool, ToolError, ToolOutput};
 use crate::zoom::ZoomIn;
 
@@ -36,40 +39,58 @@ pub struct ToolSettings {
     pub zoom_in: ZoomIn,
     /// Of `detect_object`.
     pub detect_object: DetectionSettings,
+    /// Of `sweep`.
+    pub sweep: Sweep,
 }
 
 impl ToolSettings {
-    /// The settings that a record holds. What cannot be read, or would make pictures that no memory
-    /// holds, is as usual.
-    pub fn recorded(settings: &BTreeMap<String, Value>) -> Self {
-        fn read<T: serde::de::DeserializeOwned + Default>(
-            settings: Option<&Value>,
-            sane: fn(&T) -> bool,
-        ) -> T {
-            let mut settings = settings.cloned().unwrap_or_default();
-            if let Some(fields) = settings.as_object_mut() {
-                fields.remove("enhancer");
-            }
-            serde_json::from_value(settings).ok().filter(sane).unwrap_or_default()
-        }
-        Self {
+    /// What cannot be meant, if anything: whoever takes settings from a file asks first.
+    pub fn check(&self) -> Result<(), String> {
+        let of = |tool: &'static str| move |problem: String| format!("{tool}: {problem}");
+        self.localize_differences.check().map_err(of("localize_differences"))?;
+        self.zoom_in.check().map_err(of("zoom_in"))?;
+        self.sweep.check().map_err(of("sweep"))?;
+        self.detect_object.check().map_err(of("detect_object"))
+    }
+
+    /// The settings that a record holds, and what is wrong with them, if anything: a tool whose
+    /// settings cannot be read, or cannot be meant, has the usual ones.
+    pub fn recorded(settings: &BTreeMap<String, Value>) -> (Self, Option<String>) {
+        let mut problem = None;
+        let detection = settings.get("detect_object").map(|settings| &settings["detection"]);
+        let recorded = Self {
             localize_differences: read(
+                "localize_differences",
                 settings.get("localize_differences"),
-                |tool: &LocalizeDifferences| tool.floor.max(tool.ceiling) <= MOST_SIDE,
+                LocalizeDifferences::check,
+                &mut problem,
             ),
-            zoom_in: read(settings.get("zoom_in"), |tool: &ZoomIn| {
-                tool.floor.max(tool.ceiling) <= MOST_SIDE
-            }),
-            detect_object: read(
-                settings.get("detect_object").map(|settings| &settings["detection"]),
-                |_: &DetectionSettings| true,
-            ),
-        }
+            zoom_in: read("zoom_in", settings.get("zoom_in"), ZoomIn::check, &mut problem),
+            detect_object: read("detect_object", detection, DetectionSettings::check, &mut problem),
+            sweep: read("sweep", settings.get("sweep"), Sweep::check, &mut problem),
+        };
+        (recorded, problem)
     }
 }
 
-/// The longest side of a crop that is made again from recorded settings.
-const MOST_SIDE: u32 = 8192;
+/// The recorded settings of one tool.
+fn read<T: DeserializeOwned + Default>(
+    tool: &str,
+    settings: Option<&Value>,
+    check: fn(&T) -> Result<(), String>,
+    problem: &mut Option<String>,
+) -> T {
+    let Some(mut settings) = settings.cloned() else { return T::default() };
+    if let Some(fields) = settings.as_object_mut() {
+        fields.remove("enhancer");
+        fields.remove(VERSION);
+    }
+    let read = serde_json::from_value(settings).map_err(|error| error.to_string());
+    read.and_then(|settings: T| check(&settings).map(|()| settings)).unwrap_or_else(|why| {
+        problem.get_or_insert_with(|| format!("{tool}: {}", cut(&why, 120)));
+        T::default()
+    })
+}
 
 /// A set of tools, in the order in which they are shown to a model.
 #[derive(Default)]
@@ -86,11 +107,13 @@ impl Toolbox {
 
     /// The same with other settings, and with crops enlarged by `enhancer`.
     pub fn enlarging_with(enhancer: Arc<Enhancer>, settings: &ToolSettings) -> Self {
-        let ToolSettings { localize_differences, zoom_in, .. } = settings.clone();
+        let ToolSettings { localize_differences, zoom_in, sweep, .. } = settings.clone();
         Self::default()
             .with(localize_differences.with_enhancer(Arc::clone(&enhancer)))
             .with(zoom_in.with_enhancer(Arc::clone(&enhancer)))
             .with(Enhance::new(enhancer))
+            .with(MeasureColour)
+            .with(sweep)
     }
 
     /// The toolbox with one more tool; it takes the place of one of the same name.
@@ -108,14 +131,27 @@ impl Toolbox {
         self
     }
 
-    /// The tools that a record names, in its order: those of this toolbox that work with the same
-    /// networks, and for the others only what the record tells a model about them.
+    /// The tools that a record names, in its order: those of this toolbox that are of the same version
+    /// and work with the same networks, and for the others only what the record tells a model about
+    /// them.
     pub fn as_recorded(mut self, specs: &[ToolSpec], settings: &BTreeMap<String, Value>) -> Self {
         let mut tools: Vec<Box<dyn AnyTool>> = Vec::new();
         for spec in specs {
             let recorded = settings.get(&spec.name).cloned().unwrap_or_default();
+            let (was, today) =
+                (version(&recorded), self.settings_of(&spec.name).as_ref().map(version));
+            if today.is_some_and(|today| today != was) {
+                let why = format!(
+                    "it has changed: the trace has version {was}, and this is version {}",
+                    today.unwrap_or_default()
+                );
+                self.unavailable.entry(spec.name.clone()).or_insert(why);
+            }
             let same = |tool: &dyn AnyTool| {
-                tool.name() == spec.name && networks(&tool.settings()) == networks(&recorded)
+                let settings = tool.settings();
+                tool.name() == spec.name
+                    && networks(&settings) == networks(&recorded)
+                    && version(&settings) == was
             };
             tools.push(match self.tools.iter().position(|tool| same(tool.as_ref())) {
                 Some(index) => self.tools.swap_remove(index),
@@ -123,6 +159,10 @@ impl Toolbox {
             });
         }
         Self { tools, ..self }
+    }
+
+    fn settings_of(&self, name: &str) -> Option<Value> {
+        self.tools.iter().find(|tool| tool.name() == name).map(|tool| tool.settings())
     }
 
     /// Whether the tool `name` is known from a record only, and cannot be used.
@@ -217,6 +257,13 @@ impl AnyTool for OnRecord {
     }
 }
 
+/// Where the settings of a tool tell its version. The first one is not told.
+const VERSION: &str = "version";
+
+fn version(settings: &Value) -> u64 {
+    settings.get(VERSION).and_then(Value::as_u64).unwrap_or(1)
+}
+
 /// Which networks a tool of these settings works with; the version of the runtime is not part of it.
 fn networks(settings: &Value) -> [Option<Value>; 2] {
     let detector = settings.get("detector").map(|detector| {
@@ -243,7 +290,11 @@ impl<T: Tool> AnyTool for T {
     }
 
     fn settings(&self) -> Value {
-        Tool::settings(self)
+        let mut settings = Tool::settings(self);
+        if let Some(fields) = settings.as_object_mut().filter(|_| self.version() > 1) {
+            fields.insert(VERSION.to_owned(), self.version().into());
+        }
+        settings
     }
 
     fn call(&self, args: &Value, scene: &Scene) -> Result<ToolOutput, ToolError> {
@@ -262,28 +313,40 @@ impl<T: Tool> AnyTool for T {
     }
 }
 
-/// The schema of the arguments, inlined and without the meta keys that some servers refuse.
+/// The schema of the arguments in the few words that every server understands: an optional argument is
+/// one that is not required.
 fn schema_of<T: Tool>() -> Value {
-    let settings = schemars::generate::SchemaSettings::draft2020_12().with(|s| {
-        s.inline_subschemas = true;
-        s.meta_schema = None;
-    });
-    let mut schema = settings.into_generator().into_root_schema_for::<T::Args>().to_value();
+    let settings =
+        schemars::generate::SchemaSettings::draft2020_12().with(|s| s.inline_subschemas = true);
+    let schema = settings.into_generator().into_root_schema_for::<T::Args>().to_value();
+    let mut schema = plain(&schema);
     if let Some(object) = schema.as_object_mut() {
-        object.remove("title");
         object.remove("description");
     }
-    unwrap_lines(&mut schema);
     schema
 }
 
-/// Doc comments are wrapped for the reader of the code; the model gets whole sentences.
-fn unwrap_lines(schema: &mut Value) {
-    match schema {
-        Value::Object(fields) => fields.values_mut().for_each(unwrap_lines),
-        Value::String(text) if text.contains('\n') => *text = text.replace('\n', " "),
-        _ => {}
+/// What of a derived schema goes to a model.
+fn plain(schema: &Value) -> Value {
+    let mut kept = serde_json::Map::new();
+    for (key, value) in schema.as_object().into_iter().flatten() {
+        let value = match (key.as_str(), value) {
+            // `null` is what an optional argument may be; nobody needs to be told.
+            ("type", Value::Array(types)) => {
+                types.iter().find(|kind| *kind != "null").cloned().unwrap_or_default()
+            }
+            ("type" | "required" | "enum", value) => value.clone(),
+            ("items", value) => plain(value),
+            ("properties", Value::Object(fields)) => Value::Object(
+                fields.iter().map(|(name, field)| (name.clone(), plain(field))).collect(),
+            ),
+            // Doc comments are wrapped for the reader of the code; the model gets whole sentences.
+            ("description", Value::String(text)) => Value::String(text.replace('\n', " ")),
+            _ => continue,
+        };
+        kept.insert(key.clone(), value);
     }
+    Value::Object(kept)
 }
 
 /// `{"bbox": …, "target_image": … (optional)}`, each with its description.

@@ -31,11 +31,28 @@ fn what_the_model_reads() {
 }
 
 #[test]
+fn schemas_hold_only_what_every_server_understands() {
+    fn check(schema: &Value) {
+        let known = ["type", "properties", "required", "items", "enum", "description"];
+        for (key, value) in schema.as_object().unwrap() {
+            assert!(known.contains(&key.as_str()), "{key} in {schema}");
+            assert!(key != "type" || value.is_string(), "{schema}");
+        }
+        assert!(schema.get("type").is_some(), "{schema}");
+        schema["properties"].as_object().into_iter().flat_map(|all| all.values()).for_each(check);
+        schema.get("items").into_iter().for_each(check);
+    }
+    for spec in Toolbox::standard().specs(BoxConvention::PIXELS) {
+        check(&spec.parameters);
+    }
+}
+
+#[test]
 fn the_description_states_the_convention() {
     for convention in BoxConvention::ALL {
         let specs = Toolbox::standard().specs(convention);
         let zoom = specs.iter().find(|spec| spec.name == "zoom_in").unwrap();
-        assert!(zoom.description.contains(convention.form()), "{}", zoom.description);
+        assert!(zoom.description.contains(&convention.form()), "{}", zoom.description);
     }
 }
 
@@ -60,13 +77,13 @@ fn refusals_say_what_exists() {
 fn a_zoom_has_context_and_a_readable_size() {
     let scene = Scene::new([chart(1000, 800)]);
     let seen = use_tool(&scene, "zoom_in", json!({ "bbox": [100, 200, 200, 260] })).unwrap();
-    assert_eq!(seen.data["bbox"], json!([85, 185, 215, 275]));
+    assert_eq!(seen.data["bbox"], json!([90, 192, 210, 268]));
     assert_eq!(seen.data["requested"], json!([100, 200, 200, 260]));
-    assert_eq!(seen.pictures[0].picture.size(), Size::new(768, 532));
+    assert_eq!(seen.pictures[0].picture.size(), Size::new(768, 486));
 
-    // A speck is enlarged eight times and no more; the whole picture is not enlarged at all.
+    // A speck is enlarged until it can be seen; the whole picture is not enlarged at all.
     let speck = use_tool(&scene, "zoom_in", json!({ "bbox": [500, 500, 504, 504] })).unwrap();
-    assert_eq!(speck.pictures[0].picture.size(), Size::new(160, 160));
+    assert_eq!(speck.pictures[0].picture.size(), Size::new(750, 750));
     let whole = use_tool(&scene, "zoom_in", json!({ "bbox": [0, 0, 1000, 800] })).unwrap();
     assert_eq!(*whole.pictures[0].picture, chart(1000, 800));
 }
@@ -75,12 +92,12 @@ fn a_zoom_has_context_and_a_readable_size() {
 fn a_crop_of_a_crop_keeps_its_place() {
     let mut scene = Scene::new([chart(1000, 800)]);
     let first = use_tool(&scene, "zoom_in", json!({ "bbox": [100, 200, 300, 400] })).unwrap();
-    assert_eq!(first.data["bbox"], json!([70, 170, 330, 430]));
+    assert_eq!(first.data["bbox"], json!([80, 180, 320, 420]));
     scene.add(first.pictures);
-    // The lower right quarter of the crop, which is 768 pixels wide for 260 of the source.
+    // The lower right quarter of the crop, which is 768 pixels wide for 240 of the source.
     let args = json!({ "target_image": "Crop 1", "bbox": [384, 384, 768, 768] });
     let second = use_tool(&scene, "zoom_in", args).unwrap();
-    assert_eq!(second.data["requested"], json!([200, 300, 330, 430]));
+    assert_eq!(second.data["requested"], json!([200, 300, 320, 420]));
     assert_eq!(second.data["source"], "Original Image");
     assert_eq!(second.pictures[0].name, "Crop 2");
 }
@@ -113,7 +130,7 @@ fn a_box_in_pixels_is_in_pixels_of_the_picture_as_it_was_sent() {
     scene.set_shown_size("Original Image", Size::new(1000, 500));
     let seen = use_tool(&scene, "zoom_in", json!({ "bbox": [100, 100, 300, 300] })).unwrap();
     assert_eq!(seen.data["requested"], json!([200, 200, 600, 600]));
-    assert!(seen.text.contains("[70, 70, 330, 330]"), "{}", seen.text);
+    assert!(seen.text.contains("[80, 80, 320, 320]"), "{}", seen.text);
 }
 
 #[test]
@@ -122,7 +139,7 @@ fn text_and_arguments_follow_the_convention_and_data_does_not() {
     let scene = Scene::new([chart(2000, 1000)]).with_boxes(gemini);
     let seen = use_tool(&scene, "zoom_in", json!({ "bbox": [500, 100, 600, 200] })).unwrap();
     assert_eq!(seen.data["requested"], json!([200, 500, 400, 600]));
-    assert!(seen.text.contains("[470, 85, 630, 215]"), "{}", seen.text);
+    assert!(seen.text.contains("[490, 90, 610, 210]"), "{}", seen.text);
 }
 
 #[test]

@@ -102,6 +102,71 @@ fn errors_name_the_file_and_the_reason() {
     }
 }
 
+/// The beginning of a PNG file of this size.
+fn png_header(width: u32, height: u32, bits: u8, colour: u8) -> Vec<u8> {
+    let crc = |bytes: &[u8]| {
+        !bytes.iter().fold(!0u32, |crc, byte| {
+            (0..8).fold(crc ^ u32::from(*byte), |crc, _| {
+                if crc & 1 == 1 { crc >> 1 ^ 0xedb8_8320 } else { crc >> 1 }
+            })
+        })
+    };
+    let mut chunk = b"IHDR".to_vec();
+    chunk.extend(width.to_be_bytes());
+    chunk.extend(height.to_be_bytes());
+    chunk.extend([bits, colour, 0, 0, 0]);
+    let crc = crc(&chunk);
+    // And the beginning of the pixels.
+    let pixels = b"\x00\x01\x00\x00IDAT".as_slice();
+    [b"\x89PNG\r\n\x1a\n\x00\x00\x00\x0d".as_slice(), &chunk, &crc.to_be_bytes(), pixels].concat()
+}
+
+#[test]
+fn a_size_that_would_take_all_memory_is_refused_by_its_header() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("x.png");
+    for (width, height, refused) in [
+        (1 << 27, 1, true),
+        (1, 1 << 27, true),
+        (65_536, 1, true),
+        (20_000, 20_000, true),
+        (65_535, 1, false),
+        (12_000, 8_334, false),
+        (50_000, 2_000, false),
+    ] {
+        fs::write(&path, png_header(width, height, 8, 2)).unwrap();
+        let error = Picture::load(&path).unwrap_err().to_string();
+        assert_eq!(error.contains("along a side"), refused, "{width}×{height}: {error}");
+        assert_eq!(size_of_file(&path).is_err(), refused, "{width}×{height}");
+    }
+}
+
+#[test]
+fn a_frame_that_is_larger_than_its_picture_is_refused_before_it_is_decoded() {
+    let chunk = |name: &[u8; 4], data: &[u8]| {
+        [name.as_slice(), &(data.len() as u32).to_le_bytes(), data].concat()
+    };
+    let side = 16_383u16.to_le_bytes();
+    let frame = [&[0x10, 0, 0, 0x9d, 1, 0x2a][..], &side, &side, &[0; 64]].concat();
+    let frame = chunk(b"VP8 ", &frame);
+    let whole = |flags: u8| chunk(b"VP8X", &[flags, 0, 0, 0, 9, 0, 0, 9, 0, 0]);
+    let still = [whole(0), frame.clone()].concat();
+    let animated = [
+        whole(2),
+        chunk(b"ANIM", &[0; 6]),
+        chunk(
+            b"ANMF",
+            &[[0, 0, 0, 0, 0, 0, 9, 0, 0, 9, 0, 0, 0, 0, 0, 0].as_slice(), &frame].concat(),
+        ),
+    ];
+    for chunks in [still, animated.concat()] {
+        let length = (chunks.len() as u32 + 4).to_le_bytes();
+        let bytes = [b"RIFF".as_slice(), &length, b"WEBP", &chunks].concat();
+        let error = Picture::decode("x.webp", &bytes).unwrap_err().to_string();
+        assert!(error.contains("larger than itself"), "{error}");
+    }
+}
+
 fn all_fixtures() -> Vec<(String, Vec<u8>)> {
     let entries = fs::read_dir(fixture("")).unwrap();
     entries

@@ -4,12 +4,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use serde::Serialize;
 
 use super::{counted, open, overview};
 use crate::cli::DataSetArgs;
 use crate::dataset::{EditorFiles, Problem, Severity, on_terminal};
+use crate::terminal::{self, Style};
 
 /// So many are told a person; `--json` has more.
 const MOST_SHOWN: usize = 50;
@@ -76,16 +76,15 @@ pub(super) fn run(args: &DataSetArgs, strict: bool, json: bool) -> anyhow::Resul
         if set.edits() == 0 {
             text.push_str("it names no edited pictures: say where they are with --edits DIR\n");
         }
-        anstream::stdout().write_all(text.as_bytes())?;
+        terminal::stdout().write_all(text.as_bytes())?;
     }
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
 fn told(problem: &Problem) -> String {
-    let (word, colour) = match problem.severity {
-        Severity::Error => ("error", AnsiColor::Red),
-        Severity::Warning => ("warning", AnsiColor::Yellow),
+    let (word, style) = match problem.severity {
+        Severity::Error => ("error", Style::BOLD_RED),
+        Severity::Warning => ("warning", Style::BOLD_YELLOW),
     };
-    let style = Style::new().bold().fg_color(Some(colour.into()));
     format!("{style}{word}{style:#}: {problem}\n")
 }

@@ -8,7 +8,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cli::{DatasetCommand, ReadingOptions};
-use crate::dataset::{DataSet, DataSetError, EditorFiles, LoadOptions, Mapping, draw, on_terminal};
+use crate::dataset::{DataSet, DataSetError, EditorFiles, draw, on_terminal};
+use crate::terminal;
 
 pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -17,7 +18,7 @@ pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
             let made = draw::make(out, *cases, *seed, &|| bar.inc(1))?;
             bar.finish_and_clear();
             writeln!(
-                anstream::stdout(),
+                terminal::stdout(),
                 "drew {} cases with {} edits and {} labels:\n  {}\n  {}",
                 made.cases,
                 made.edits,
@@ -34,12 +35,7 @@ pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
 
 /// Opens the data set that was named on the command line.
 pub(super) fn open(path: &Path, how: &ReadingOptions) -> Result<DataSet, DataSetError> {
-    let options = LoadOptions {
-        mapping: Mapping::parse(&how.map)?,
-        edits: how.edits.clone(),
-        match_by: how.match_by,
-    };
-    DataSet::open(path, &options)
+    DataSet::open(path, &how.data(Some(path))?.options())
 }
 
 /// What there is, in a few lines: cases, and what was found of each editor.

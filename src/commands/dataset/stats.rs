@@ -12,6 +12,7 @@ use crate::dataset::chart::{self, Chart};
 use crate::dataset::stats::short;
 use crate::dataset::{Stats, on_terminal};
 use crate::files;
+use crate::terminal;
 
 pub(super) fn run(args: &DataSetArgs, out: Option<&Path>, json: bool) -> anyhow::Result<ExitCode> {
     let draw: fn(&str, &[Chart]) -> String = match out.map(extension) {
@@ -51,7 +52,7 @@ pub(super) fn run(args: &DataSetArgs, out: Option<&Path>, json: bool) -> anyhow:
     if let Some(path) = out {
         text.push_str(&format!("\nplots: {}\n", path.display()));
     }
-    anstream::stdout().write_all(text.as_bytes())?;
+    terminal::stdout().write_all(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

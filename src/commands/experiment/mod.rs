@@ -9,9 +9,9 @@ use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agreement::{Labels, Scale, Truth as Annotators};
+use crate::agreement::{Labels, Ranking, Truth as Annotators};
 use crate::cli::ExperimentCommand;
-use crate::dataset::Case;
+use crate::dataset::Entry;
 use crate::experiment::analysis::Truth;
 use crate::experiment::sample::Choice;
 use crate::prompt::Pack;
@@ -33,7 +33,7 @@ pub(super) fn run(command: &ExperimentCommand) -> anyhow::Result<ExitCode> {
 #[derive(Debug, Serialize, Deserialize)]
 struct Record {
     name: String,
-    /// What is right, if a file says it.
+    /// What is right, if a file says it: its copy in the experiment's folder.
     labels: Option<PathBuf>,
     /// The number of the cell that the others are compared with.
     baseline: usize,
@@ -49,36 +49,41 @@ struct CellRecord {
     run: PathBuf,
 }
 
-/// What is right: what most annotators say.
-fn truth(path: &Path) -> anyhow::Result<Truth> {
-    let pack = Pack::embedded(crate::prompt::DEFAULT)?;
-    let labels = Labels::read(path, &Scale::of_pack(&pack))?;
+/// What is right: what most annotators say, as a label, or as a number where there are no labels.
+fn truth(path: &Path, rankings: &[Ranking]) -> anyhow::Result<Truth> {
+    let labels = Labels::read(path, rankings)?;
     let mut truth = Truth::new();
     for item in labels.items.keys() {
-        let rank = labels.truth(item, Annotators::Majority);
-        let criterion = pack.criterion(&item.criterion)?;
-        let label = criterion.labels().iter().find(|label| Some(f64::from(label.rank)) == rank);
-        if let Some(label) = label {
-            let unit = (item.case.clone(), item.editor.clone(), item.criterion.clone());
-            truth.insert(unit, label.name.clone());
-        }
+        let Some(rank) = labels.truth(item, Annotators::Majority) else { continue };
+        let ranking = Ranking::find(rankings, &item.criterion);
+        let known = ranking.map_or(&[][..], |ranking| &ranking.labels);
+        let label = known.iter().find(|(_, other)| *other == rank).map(|(name, _)| name.clone());
+        let label = label.or_else(|| known.is_empty().then(|| rank.to_string()));
+        let unit = (item.case.clone(), item.editor.clone(), item.criterion.clone());
+        truth.extend(label.map(|label| (unit, label)));
     }
     Ok(truth)
 }
 
+/// What people's labels are read by: the criteria of a pack.
+fn rankings(pack: &str) -> anyhow::Result<Vec<Ranking>> {
+    Ok(Ranking::of_rubric(Pack::find(pack)?.rubric()))
+}
+
 /// The edits of some cases, to choose from.
-fn choices(cases: &[Case], truth: &Truth) -> Vec<Choice> {
+fn choices(cases: &[Entry], truth: &Truth) -> Vec<Choice> {
     let mut choices = Vec::new();
-    for case in cases {
-        let area = case.boxes.iter().map(|area| area.area()).reduce(f64::min);
-        for editor in case.edits.keys() {
+    for entry in cases {
+        let case = &entry.case;
+        let area = entry.smallest_share();
+        for editor in entry.edits().keys() {
             let unit = (case.id.clone(), editor.clone(), String::new());
             let label = truth.range(unit..).next();
             let label = label.filter(|((of, by, _), _)| *of == case.id && by == editor);
             choices.push(Choice {
                 case: case.id.clone(),
                 editor: editor.clone(),
-                kind: case.kind.clone(),
+                facts: case.facts.clone(),
                 label: label.map(|(_, label)| label.clone()),
                 area,
             });

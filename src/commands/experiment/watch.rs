@@ -6,24 +6,29 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anstyle::Style;
-
-use super::super::eval;
-use crate::cli::{EvalArgs, WatchArgs};
-use crate::dataset::{DataSet, LoadOptions};
+use super::super::progress::Watching;
+use super::super::{eval, signals};
+use crate::case::Facts;
+use crate::cli::WatchArgs;
 use crate::experiment::analysis::Truth;
 use crate::experiment::plan::{Sample, Trait};
 use crate::experiment::sample;
 use crate::hash::Hash;
 use crate::prompt::{Finding, lint, workshop};
-use crate::trace::{self, ResultLine};
+use crate::run::{Run, RunSpec};
+use crate::terminal::{self, Style};
+use crate::trace::ResultLine;
+use crate::visible::visible_line;
 
 /// How often the pack is looked at.
 const PAUSE: Duration = Duration::from_millis(400);
 
 pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
-    let truth = args.labels.as_deref().map_or(Ok(Truth::new()), super::truth)?;
+    let truth = match &args.labels {
+        Some(path) => super::truth(path, &super::rankings(&args.pack.to_string_lossy())?)?,
+        None => Truth::new(),
+    };
     let edits = edits(args, &truth)?;
     let mut before: Option<Labels> = None;
     let mut seen: Option<Result<Hash, String>> = None;
@@ -33,6 +38,9 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         let files = workshop::files_of(&args.pack.display().to_string());
         let now = files.as_ref().map(workshop::hash).map_err(ToString::to_string);
         if seen.as_ref() == Some(&now) {
+            if signals::stop().is_asked() {
+                return Ok(ExitCode::SUCCESS);
+            }
             std::thread::sleep(PAUSE);
             continue;
         }
@@ -41,7 +49,7 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
             Ok(files) => files,
             Err(error) if first => return Err(error.into()),
             Err(error) => {
-                writeln!(anstream::stderr(), "not judged: {error}")?;
+                writeln!(terminal::stderr(), "not judged: {error}")?;
                 continue;
             }
         };
@@ -57,7 +65,7 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
         if args.rounds.is_some_and(|most| rounds >= most) {
             return Ok(ExitCode::SUCCESS);
         }
-        writeln!(anstream::stderr(), "watching {}; Ctrl-C ends", args.pack.display())?;
+        writeln!(terminal::stderr(), "watching {}; Ctrl-C ends", args.pack.display())?;
     }
 }
 
@@ -66,9 +74,9 @@ type Labels = BTreeMap<(String, String, String), String>;
 
 /// A few edits of every type.
 fn edits(args: &WatchArgs, truth: &Truth) -> anyhow::Result<BTreeSet<(String, String)>> {
-    let set = DataSet::open(&args.cases, &LoadOptions::default())?;
+    let set = super::super::dataset::open(&args.cases, &args.reading)?;
     let choices = super::choices(&set.cases, truth);
-    let balance = vec![Trait::Type, Trait::Label, Trait::Editor];
+    let balance = vec![Trait::Fact(Facts::TYPE.to_owned()), Trait::Label, Trait::Editor];
     let sample = Sample { edits: args.edits_at_most, seed: 0, balance };
     Ok(sample::choose(&choices, &sample).into_iter().collect())
 }
@@ -79,24 +87,27 @@ fn round(
     edits: &BTreeSet<(String, String)>,
     number: u32,
 ) -> anyhow::Result<Labels> {
-    let mut eval = EvalArgs::with(Some(&args.cases), None, &args.more)?;
-    let run = folder.join(number.to_string());
-    eval.run = Some(run.clone());
-    eval.only = Some(edits.clone());
-    eval.options.prompts = Some(args.pack.clone());
-    eval.quiet = true;
-    eval::judge(&eval)?;
+    let (mut judge, access) = args.options().judge()?;
+    judge.prompts = Some(args.pack.display().to_string());
+    let mut spec = RunSpec { judge, ..RunSpec::default() };
+    spec.data = args.reading.data(Some(&args.cases))?;
+    args.asked.apply(&mut spec);
+    args.going.apply(&mut spec);
+    spec.select.only = Some(edits.clone());
+    spec.keep.folder = Some(folder.join(number.to_string()));
+    let run = Run::new(spec).access(access);
+    let summary = eval::judge(run, Watching::new(true, false))?;
     let label = |line: ResultLine| {
         let outcome = line.outcome().map(|outcome| outcome.to_string());
         let label = line.label.or(outcome).unwrap_or_default();
         ((line.case, line.editor.unwrap_or_default(), line.criterion), label)
     };
-    Ok(trace::read_results(&run)?.into_iter().map(label).collect())
+    Ok(summary.lines.into_values().map(label).collect())
 }
 
 fn show(labels: &Labels, before: Option<&Labels>, truth: &Truth, round: u32) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
-    let bold = Style::new().bold();
+    let mut out = terminal::stdout();
+    let bold = Style::BOLD;
     write!(out, "{bold}round {}{bold:#}: {} judgements", round + 1, labels.len())?;
     let known = labels.iter().filter_map(|(unit, label)| Some((truth.get(unit)?, label)));
     let (right, known) = known.fold((0, 0), |(right, known), (truth, label)| {
@@ -114,10 +125,12 @@ fn show(labels: &Labels, before: Option<&Labels>, truth: &Truth, round: u32) -> 
             Some(truth) => format!(" (right is {truth})"),
             None => String::new(),
         };
-        let of = format!("  {case} by {editor}, {criterion}:");
+        let of = format!("  {}:", visible_line(&format!("{case} by {editor}, {criterion}")));
+        let after = visible_line(after);
         match before.map(|before| before.get(unit)) {
             None => writeln!(out, "{of} {after}{is_right}")?,
-            Some(Some(old)) if old != after => {
+            Some(Some(old)) if visible_line(old) != after => {
+                let old = visible_line(old);
                 writeln!(out, "{of} {old} → {bold}{after}{bold:#}{is_right}")?;
                 flips += 1;
             }
@@ -131,7 +144,7 @@ fn show(labels: &Labels, before: Option<&Labels>, truth: &Truth, round: u32) -> 
 }
 
 fn complain(findings: &[Finding]) -> anyhow::Result<()> {
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     writeln!(out, "not judged: the pack has something to mend")?;
     for finding in findings {
         writeln!(out, "  {finding}")?;

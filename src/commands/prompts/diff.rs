@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anstyle::{AnsiColor, Style};
 use anyhow::{Context as _, bail};
 use deeplook_tools::{BoxConvention, Toolbox};
 use serde_json::json;
@@ -13,10 +12,11 @@ use super::super::{compare, print_json};
 use super::{BOLD, DIM, heading};
 use crate::prompt::{self, Change, Line, Pack, PackDiff};
 use crate::run::{RunRecord, differences};
+use crate::terminal::{self, Style};
 use crate::trace::{self, Bundle};
 
-const GONE: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Red)));
-const NEW: Style = Style::new().fg_color(Some(anstyle::Color::Ansi(AnsiColor::Green)));
+const GONE: Style = Style::RED;
+const NEW: Style = Style::GREEN;
 /// How many flips are printed.
 const MOST_FLIPS: usize = 20;
 
@@ -32,7 +32,7 @@ pub(super) fn run(packs: &[String], runs: &[PathBuf], as_json: bool) -> anyhow::
     let [first, second] = runs else {
         match as_json {
             true => print_json(&diff)?,
-            false => print(&mut anstream::stdout().lock(), &diff)?,
+            false => print(&mut terminal::stdout(), &diff)?,
         }
         return Ok(ExitCode::SUCCESS);
     };
@@ -50,13 +50,13 @@ pub(super) fn run(packs: &[String], runs: &[PathBuf], as_json: bool) -> anyhow::
             );
         }
     }
-    let compared = compare::runs(first, second)?;
+    let compared = compare::runs(first, second, before.rubric())?;
     let others = other_differences(first, second)?;
     if as_json {
         print_json(&json!({ "prompts": diff, "runs": compared, "other_differences": others }))?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     print(&mut out, &diff)?;
     for other in &others {
         writeln!(out, "\n{BOLD}not only the prompts differ{BOLD:#}: {other}")?;
@@ -117,14 +117,14 @@ fn print_lines(out: &mut impl Write, lines: &[Option<Line>]) -> io::Result<()> {
             writeln!(out, "{DIM}…{DIM:#}")?;
             continue;
         };
-        let (sign, style) = match change {
-            Change::Same => (' ', Style::new()),
-            Change::Gone => ('-', GONE),
-            Change::New => ('+', NEW),
+        let (sign, style, strong) = match change {
+            Change::Same => (' ', Style::NONE, Style::TITLE),
+            Change::Gone => ('-', GONE, Style::STRONG_RED),
+            Change::New => ('+', NEW, Style::STRONG_GREEN),
         };
         write!(out, "{style}{sign} {style:#}")?;
         for (differs, text) in pieces {
-            let style = if *differs { style.bold().underline() } else { style };
+            let style = if *differs { strong } else { style };
             write!(out, "{style}{text}{style:#}")?;
         }
         writeln!(out)?;

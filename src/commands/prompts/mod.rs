@@ -6,7 +6,6 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
 
-use anstyle::Style;
 use anyhow::{Context as _, bail};
 use deeplook_tools::{BoxConvention, Toolbox};
 use serde::Serialize;
@@ -19,10 +18,11 @@ use crate::message::{Dialect, Message, Part};
 use crate::model::Rules;
 use crate::prompt::{self, Files, Finding, Mode, Pack, PromptError, Turn, workshop};
 use crate::protocol::Targets;
+use crate::terminal::{self, Style};
 use crate::{config, equipment, files};
 
-const BOLD: Style = Style::new().bold();
-const DIM: Style = Style::new().dimmed();
+const BOLD: Style = Style::BOLD;
+const DIM: Style = Style::DIM;
 
 pub(super) fn run(command: &PromptsCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -62,7 +62,7 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
         super::print_json(&listed)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     for Listed { id, hash, about, criteria, rules, rules_of_ours } in listed {
         writeln!(out, "{BOLD}{id}{BOLD:#} {DIM}{}{DIM:#}\n  {about}", &hash[..12])?;
         let criteria = criteria.join(", ");
@@ -103,11 +103,12 @@ fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
         record.boxes = profile.boxes;
         settings.preparation = config::preparation(profile);
     }
-    let toolbox = equipment::for_judge(args.mode, &args.tools)?;
+    let toolbox = equipment::for_judge(args.mode, &args.tools.options())?;
     let judge = Judge::new(Rules::default(), record, pack, toolbox, settings);
 
     let mut shown = Vec::new();
-    for (name, request) in judge.prepare(&case, &criterion)?.first_requests() {
+    let prepared = judge.prepare(&case, &criterion).map_err(super::hints::of_judgement)?;
+    for (name, request) in prepared.first_requests() {
         let first = shown.is_empty();
         for message in &request.messages {
             match message.as_ref() {
@@ -134,7 +135,7 @@ fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
         super::print_json(&shown)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     for (part, text) in shown {
         heading(&mut out, &part)?;
         writeln!(out, "{text}\n")?;
@@ -173,9 +174,8 @@ fn example(facts: &CaseFacts) -> anyhow::Result<EditCase> {
         "" => drawn.instruction,
         typed => typed.to_owned(),
     };
-    let mut case = EditCase::new(drawn.source, edit.picture, instruction);
-    case.reference = Some(drawn.reference.into());
-    case.boxes = drawn.boxes;
+    let case = EditCase::new(drawn.source, edit.picture, instruction);
+    let case = case.with_reference(drawn.reference).with_targets(drawn.boxes);
     Ok(case)
 }
 
@@ -200,7 +200,7 @@ fn new(name: &str, from: &str) -> anyhow::Result<ExitCode> {
     write_pack(path, &copy)?;
     let shown = path.display();
     writeln!(
-        anstream::stdout(),
+        terminal::stdout(),
         "{}: a copy of {from} in {shown}/\nEdit its templates and rules.toml, then:\n  deeplook prompts lint {shown}\n  \
          deeplook prompts diff {from} {shown}",
         pack.id(),
@@ -258,7 +258,7 @@ fn lint(pack: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
         super::print_json(&linted)?;
         return Ok(code);
     }
-    let mut out = anstream::stdout().lock();
+    let mut out = terminal::stdout();
     for Linted { pack, findings, tokens } in &linted {
         for finding in findings {
             writeln!(out, "{DIM}{}/{DIM:#}{finding}", pack.trim_end_matches('/'))?;

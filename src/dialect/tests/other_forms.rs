@@ -46,24 +46,12 @@ fn answers_that_are_read() {
         ("<Start Final Answer>1. Wrong Action</Start Final Answer>", "1. Wrong Action"),
         ("<Start Final Answer>Wrong Action (2)</Start Final Answer>", "Wrong Action (2)"),
         (
-            "<Start Final Answer>Wrong Action - not green</Start Final Answer>",
-            "Wrong Action - not green",
-        ),
-        (
-            "<Start Final Answer>Wrong Action: the colour is incorrect</Start Final Answer>",
-            "Wrong Action: the colour is incorrect",
-        ),
-        (
             "<Start Final Answer>I choose Wrong Action.</Start Final Answer>",
             "I choose Wrong Action.",
         ),
         (
             "<Start Final Answer>The scarf is not green, which makes it Wrong Action</Start Final Answer>",
             "The scarf is not green, which makes it Wrong Action",
-        ),
-        (
-            "<Start Final Answer>It could not be simpler: Wrong Action</Start Final Answer>",
-            "It could not be simpler: Wrong Action",
         ),
         (
             r#"<Start Final Answer>{"label": "Wrong Action", "reason": "not Flawless Execution"}</Start Final Answer>"#,
@@ -93,7 +81,7 @@ fn answers_that_are_read() {
     for label in spelled {
         let reply = format!("<Start Final Answer>{label}</Start Final Answer>");
         let reading = read(&json!({ "content": reply }), &form());
-        assert_eq!(reading.answer.as_deref(), Some(LOST), "{label}");
+        assert_eq!(reading.label(), Some(LOST), "{label}");
     }
 }
 
@@ -110,6 +98,38 @@ fn answers_in_doubt() {
         ("Rather than Flawless Execution", "negated"),
         ("Flawless Execution? No.", "doubt"),
         ("Flawless Execution does not apply", "negated"),
+        // What stands beside a label may turn it, and no list of such words is ever complete.
+        ("Flawless Execution is wrong", "negated"),
+        ("Flawless Execution: no", "negated"),
+        ("Flawless Execution: 0", "negated"),
+        ("Flawless Execution = false", "negated"),
+        ("I doubt Flawless Execution", "doubt"),
+        ("I refuse to say Flawless Execution", "negated"),
+        ("N/A (Flawless Execution is impossible)", "negated"),
+        ("N/A: Flawless Execution", "negated"),
+        ("If the scarf counts: Flawless Execution", "doubt"),
+        ("If the scarf counts, the label is Flawless Execution", "doubt"),
+        ("If the scarf counts, nothing changed, so Flawless Execution", "doubt"),
+        ("One could say that it is green, so Flawless Execution", "doubt"),
+        ("Everything except Flawless Execution", "negated"),
+        ("Opposite of Flawless Execution", "negated"),
+        ("Rejected: Flawless Execution", "negated"),
+        ("Flawless Execution (rejected)", "negated"),
+        ("Flawless Execution - not", "negated"),
+        ("Flawless Execution - not green", "negated"),
+        ("Flawless Execution, I guess", "doubt"),
+        ("Is it Flawless Execution", "doubt"),
+        ("!Flawless Execution", "negated"),
+        ("Flawless Execution 👎", "negated"),
+        ("🚫 Flawless Execution", "negated"),
+        ("[ ] Flawless Execution", "negated"),
+        ("<s>Flawless Execution</s>", "negated"),
+        ("<del>Flawless Execution</del>", "negated"),
+        ("¬ Flawless Execution", "negated"),
+        (r#"{"answer": "not Flawless Execution"}"#, "negated"),
+        (r#"{"answer": "Flawless Execution", "applies": false}"#, "negated"),
+        (r#"{"Flawless Execution": false}"#, "negated"),
+        (r#"{"answer": "Flawless Execution", "answer": "none"}"#, "negated"),
         ("Wrong Action (not Flawless Execution)", "two different labels"),
         ("Not Flawless Execution: Wrong Action", "two different labels"),
         ("Wrong Action/Over Modification", "two different labels"),
@@ -125,6 +145,39 @@ fn answers_in_doubt() {
         assert_eq!(reading.answer, None, "{answer}");
         let told = reading.problems.iter().any(|told| told.contains(problem));
         assert!(told, "{answer}: {:?}", reading.problems);
+    }
+}
+
+#[test]
+fn doubt_outside_of_tags_is_not_read_either() {
+    for reply in [
+        r#"{"answer": "not Flawless Execution"}"#,
+        r#"{"answer": "Flawless Execution", "applies": false}"#,
+        "I doubt Flawless Execution",
+        "Flawless Execution: no",
+        "Final answer: Flawless Execution 👎",
+        "!Flawless Execution",
+    ] {
+        assert_eq!(read(&json!({ "content": reply }), &form()).answer, None, "{reply}");
+    }
+}
+
+#[test]
+fn a_label_may_be_led_in_and_explained() {
+    for answer in [
+        "Wrong Action because the scarf is not green",
+        "The label is Wrong Action since it turned red, not green.",
+        "This is a Wrong Action.",
+        "Therefore: **Wrong Action**!",
+        "It turned red, so the final answer is Wrong Action.",
+        "✅ Wrong Action",
+        "My verdict → `Wrong Action`",
+        "<strong>Wrong Action</strong>",
+        "2) Wrong Action [2]",
+    ] {
+        let reply = format!("<Start Final Answer>{answer}</Start Final Answer>");
+        let reading = read(&json!({ "content": reply }), &form());
+        assert_eq!(reading.label(), Some(WRONG), "{answer}: {:?}", reading.problems);
     }
 }
 

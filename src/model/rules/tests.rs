@@ -17,12 +17,10 @@ fn judge(mode: Mode, dialect: Dialect) -> Judge<Rules> {
 
 fn case(drawn: &DrawnCase, editor: Editor) -> EditCase {
     let edit = drawn.edits.iter().find(|edit| edit.editor == editor).unwrap();
-    EditCase {
-        reference: Some(drawn.reference.clone().into()),
-        kind: Some(drawn.kind.name().to_owned()),
-        boxes: drawn.boxes.clone(),
-        ..EditCase::new(drawn.source.clone(), edit.picture.clone(), &drawn.instruction)
-    }
+    EditCase::new(drawn.source.clone(), edit.picture.clone(), &drawn.instruction)
+        .with_reference(drawn.reference.clone())
+        .with_fact("type", drawn.kind.name())
+        .with_targets(drawn.boxes.clone())
 }
 
 fn judgement(judge: &Judge<Rules>, case: &EditCase, criterion: &str) -> Judgement {
@@ -68,8 +66,7 @@ fn added_things_are_seen_wherever_they_are() {
 #[test]
 fn a_reference_that_changes_nothing_is_no_reason_for_a_label() {
     let drawn = draw::case(1, 4).unwrap();
-    let mut case = case(&drawn, Editor::Perfect);
-    case.reference = Some(drawn.source.clone().into());
+    let case = case(&drawn, Editor::Perfect).with_reference(drawn.source.clone());
     let judgement = judgement(&judge(Mode::Oracle, Dialect::Native), &case, "if");
     let outcome = judgement.outcome.unwrap();
     assert_eq!(outcome.name(), "abstained", "{outcome:?}");

@@ -64,7 +64,11 @@ pub(super) fn effort(group: &Group, g: usize) -> Table {
         vec![
             Cell::new(one.criterion.to_uppercase()),
             Cell::new(one.judgements.to_string()).of(lists::group(g)),
-            sum(&one.turns, |turns| grouped(turns, 2)),
+            match one.kept_replies {
+                0 => sum(&one.turns, |turns| grouped(turns, 2)),
+                kept => sum(&one.turns, |turns| grouped(turns, 2))
+                    .small(format!("{kept} replies kept from before")),
+            },
             sum(&one.prompt_tokens, |tokens| grouped(tokens, 0)),
             sum(&one.cached_tokens, |tokens| grouped(tokens, 0)),
             sum(&one.completion_tokens, |tokens| grouped(tokens, 0)),

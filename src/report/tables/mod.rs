@@ -14,7 +14,7 @@ pub(super) use self::scores::{every_score, p_value, three};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Section {
     pub id: SectionId,
-    pub title: &'static str,
+    pub title: String,
     pub about: String,
     pub tables: Vec<Table>,
 }
@@ -25,9 +25,11 @@ pub(super) enum SectionId {
     #[default]
     Leaderboard,
     Types,
+    Others,
     Cells,
     Labels,
-    Scale,
+    Keys,
+    Sizes,
     Outcomes,
     Effort,
     Behaviour,
@@ -155,8 +157,9 @@ pub(super) fn side_by_side(report: &Report) -> Option<Table> {
         }
     }
     let mut rows = Vec::new();
+    let headline = report.groups.iter().any(|group| !group.composites.is_empty());
     for name in editors {
-        for criterion in criteria.iter().map(|id| Some(*id)).chain([None]) {
+        for criterion in criteria.iter().map(|id| Some(*id)).chain(headline.then_some(None)) {
             let cells = report.groups.iter().enumerate().map(|(g, group)| {
                 let place = group.editors.iter().position(|editor| editor.editor == name);
                 let Some((e, editor)) = place.map(|e| (e, &group.editors[e])) else {
@@ -215,35 +218,47 @@ pub(super) fn sections(group: &Group, g: usize) -> Vec<Section> {
     let mut sections = vec![
         Section {
             id: SectionId::Leaderboard,
-            title: "Leaderboard",
-            about: "Average: the plain mean of the types. Weighted: the mean over all cases, so that a type \
-                    weighs as many cases as it has. Overall: the mean of the criteria's averages."
-                .into(),
+            title: "Leaderboard".to_owned(),
+            about: leaderboard_words(group),
             tables: vec![scores::leaderboard(group, g)],
         },
         Section {
             id: SectionId::Types,
-            title: "Scores by type",
-            about: "0 to 100, over verdicts only.".into(),
+            title: format!("Scores by {}", group.by),
+            about: "Over verdicts only.".into(),
             tables: scores::by_type(group, g),
         },
         Section {
+            id: SectionId::Others,
+            title: "Scores by other facts".to_owned(),
+            about: "Over verdicts only.".into(),
+            tables: scores::by_others(group),
+        },
+        Section {
             id: SectionId::Cells,
-            title: "Every score and what it stands on",
+            title: "Every score and what it stands on".to_owned(),
             about: String::new(),
             tables: vec![scores::cells(group)],
         },
         Section {
             id: SectionId::Labels,
-            title: "What goes wrong",
+            title: "What goes wrong".to_owned(),
             about: "How often each label was given, in percent of the verdicts.".into(),
             tables: scores::labels(group, g),
         },
+        Section {
+            id: SectionId::Keys,
+            title: "Parts of the answers".to_owned(),
+            about: "What each key of an answer is worth on the mean, from 0 to 1, before any gate."
+                .into(),
+            tables: scores::keys(group, g),
+        },
     ];
+    sections.retain(|section| !section.tables.is_empty());
     if !group.scale.is_empty() {
         sections.push(Section {
-            id: SectionId::Scale,
-            title: "Size of the target",
+            id: SectionId::Sizes,
+            title: "Size of the target".to_owned(),
             about: format!(
                 "Pearson's r between a case's score and the logarithm of its target's relative width, height and \
                  area (the smallest target, where there are several), case by case, with its p value. Window: r of \
@@ -255,7 +270,7 @@ pub(super) fn sections(group: &Group, g: usize) -> Vec<Section> {
     }
     sections.push(Section {
         id: SectionId::Outcomes,
-        title: "Outcomes",
+        title: "Outcomes".to_owned(),
         about: "Only a verdict has a score. The others lower the coverage and widen the bounds."
             .into(),
         tables: conduct::outcomes(group, g),
@@ -263,13 +278,13 @@ pub(super) fn sections(group: &Group, g: usize) -> Vec<Section> {
     if group.behaviour.iter().any(|one| one.turns.known + one.seconds.known > 0) {
         sections.push(Section {
             id: SectionId::Effort,
-            title: "Turns, tokens, cost",
+            title: "Turns, tokens, cost".to_owned(),
             about: "Sums over the judgements in which they are known.".into(),
             tables: vec![conduct::effort(group, g)],
         });
         sections.push(Section {
             id: SectionId::Behaviour,
-            title: "What the judge did",
+            title: "What the judge did".to_owned(),
             about: "A look is at the target if a region that was cut out or detected holds at least half of an \
                     annotated target."
                 .into(),
@@ -277,6 +292,23 @@ pub(super) fn sections(group: &Group, g: usize) -> Vec<Section> {
         });
     }
     sections
+}
+
+fn leaderboard_words(group: &Group) -> String {
+    let mut words = Vec::new();
+    let grouped = group.editors.iter().flat_map(|editor| &editor.criteria);
+    if grouped.into_iter().any(|scores| scores.average.types.is_some()) {
+        words.push(format!(
+            "Average: the plain mean over the values of {0}. Weighted: the mean over all cases, so that a {0} weighs \
+             as many cases as it has.",
+            group.by
+        ));
+    }
+    for criterion in group.criteria.iter().filter(|criterion| criterion.pooled) {
+        words.push(format!("{}: every part of a judgement counts once.", criterion.short()));
+    }
+    words.extend(group.composites.iter().map(|one| format!("{}: {}.", one.name, one.made_of)));
+    words.join(" ")
 }
 
 /// A part as a percentage.

@@ -2,7 +2,8 @@
 
 use super::{Cell, NONE, Room, Table, lists, percent};
 use crate::report::{
-    Association, Count, CriterionName, CriterionScores, EditorScores, Group, Points, Scale, Score,
+    Association, Count, CriterionName, CriterionScores, EditorScores, Group, KeyMean, Points,
+    Score, SizeAnalysis,
 };
 
 /// A score with everything that it stands on.
@@ -19,7 +20,10 @@ pub(super) fn score_cell(score: &Score) -> Cell {
         cell = cell.small(format!("bounds {worst}–{best}"));
     }
     if let Some(types) = score.types.filter(|types| types.scored < types.of) {
-        cell = cell.small(format!("{} of {} types", types.scored, types.of));
+        cell = cell.small(format!("{} of {} groups", types.scored, types.of));
+    }
+    if let Some(deviation) = score.deviation {
+        cell = cell.small(format!("± {deviation:.2} over repetitions"));
     }
     cell
 }
@@ -30,80 +34,93 @@ fn of_all(count: usize, all: usize) -> String {
 }
 
 pub(super) fn leaderboard(group: &Group, g: usize) -> Table {
-    let several = group.criteria.len() > 1;
     let mut head = vec!["Editor".to_owned()];
-    if several {
-        head.push("Overall".to_owned());
-    }
+    head.extend(group.composites.iter().map(|composite| composite.name.clone()));
     for criterion in &group.criteria {
         head.push(criterion.short());
-        head.push(format!("{}, weighted", criterion.short()));
+        if has_weights(group) {
+            head.push(format!("{}, weighted", criterion.short()));
+        }
+        if criterion.pooled {
+            head.push(format!("{}, each case once", criterion.short()));
+        }
     }
     head.push("Coverage".to_owned());
     let rows = group.editors.iter().enumerate().map(|(e, editor)| {
         let mut row = vec![Cell::new(&editor.editor)];
-        if several {
-            row.push(score_cell(&editor.overall).of(lists::editor(g, e)));
+        for scores in &editor.composites {
+            row.push(score_cell(&scores.average).of(lists::editor(g, e)));
         }
         for (c, scores) in editor.criteria.iter().enumerate() {
-            row.push(score_cell(&scores.average).of(lists::criterion(g, e, c)));
-            row.push(score_cell(&scores.weighted).of(lists::criterion(g, e, c)));
+            let list = || lists::criterion(g, e, c);
+            row.push(score_cell(&scores.average).of(list()));
+            if has_weights(group) {
+                row.push(score_cell(&scores.weighted).of(list()));
+            }
+            row.extend(scores.per_case.iter().map(|score| score_cell(score).of(list())));
         }
-        row.push(Cell::new(percent(editor.overall.coverage)).of(lists::editor(g, e)));
+        row.push(Cell::new(percent(editor.coverage())).of(lists::editor(g, e)));
         row
     });
     Table { head, rows: rows.collect(), names: 1, room: Room::Intervals, ..Table::default() }
 }
 
+/// Whether the average is another number than the mean over all cases.
+fn has_weights(group: &Group) -> bool {
+    let differs = |scores: &CriterionScores| scores.average.types.is_some();
+    group.editors.iter().flat_map(|editor| &editor.criteria).any(differs)
+}
+
+/// The scores by the fact that the pack groups by.
 pub(super) fn by_type(group: &Group, g: usize) -> Vec<Table> {
-    let editors = || group.editors.iter().enumerate();
-    let head: Vec<String> =
-        [String::new()].into_iter().chain(editors().map(|(_, e)| e.editor.clone())).collect();
-    let row = |name: &str, cells: Vec<Cell>| {
-        [Cell::new(name)].into_iter().chain(cells).collect::<Vec<Cell>>()
-    };
     let mut tables = Vec::new();
+    let head = editors_head(&group.editors);
     for (c, criterion) in group.criteria.iter().enumerate() {
+        let title = format!("{} ({})", criterion.name, criterion.short());
         let mut rows = Vec::new();
         for (t, kind) in group.types.iter().enumerate() {
-            let cells = editors().map(|(e, editor)| {
-                score_cell(&editor.criteria[c].types[t].score).of(lists::cell(g, e, c, t))
+            let cells = group.editors.iter().enumerate().map(|(e, editor)| {
+                let cell = &editor.criteria[c].types[t];
+                score_cell(&cell.score).of(lists::cell(g, e, c, t))
             });
-            rows.push(row(kind, cells.collect()));
+            rows.push(named_row(kind, cells.collect()));
         }
-        let average = |of: fn(&CriterionScores) -> &Score| {
+        let mut total = |name: &str, of: &dyn Fn(&CriterionScores) -> Score| {
             let cell = |(e, editor): (usize, &EditorScores)| {
-                score_cell(of(&editor.criteria[c])).of(lists::criterion(g, e, c))
+                score_cell(&of(&editor.criteria[c])).of(lists::criterion(g, e, c))
             };
-            editors().map(cell).collect::<Vec<_>>()
+            rows.push(named_row(name, group.editors.iter().enumerate().map(cell).collect()));
         };
-        rows.push(row("Average", average(|scores| &scores.average)));
-        rows.push(row("Weighted average", average(|scores| &scores.weighted)));
-        tables.push(Table {
-            title: format!("{} ({})", criterion.name, criterion.short()),
-            head: head.clone(),
-            rows,
-            names: 1,
-            totals: 2,
-            room: Room::Numbers,
-        });
+        let mut totals = 1;
+        total("Average", &|scores| scores.average.clone());
+        if has_weights(group) {
+            total("Weighted average", &|scores| scores.weighted.clone());
+            totals += 1;
+        }
+        if criterion.pooled {
+            total("Average, each case once", &|scores| scores.per_case.clone().unwrap_or_default());
+            totals += 1;
+        }
+        let room = Room::Numbers;
+        tables.push(Table { title, head: head.clone(), rows, names: 1, totals, room });
+        if criterion.pooled {
+            tables.push(each_case_once(group, c, &head));
+        }
     }
-    if group.criteria.len() > 1 {
+    for (c, composite) in group.composites.iter().enumerate() {
+        let cell = |score: &Score, e: usize| score_cell(score).of(lists::editor(g, e));
         let mut rows = Vec::new();
         for (t, kind) in group.types.iter().enumerate() {
-            let cell = |(e, editor): (usize, &EditorScores)| {
-                score_cell(&editor.overall_types[t]).of(lists::editor(g, e))
-            };
-            rows.push(row(kind, editors().map(cell).collect()));
+            let cells = group.editors.iter().enumerate();
+            let cells = cells.map(|(e, editor)| cell(&editor.composites[c].types[t].score, e));
+            rows.push(named_row(kind, cells.collect()));
         }
-        let cell = |(e, editor): (usize, &EditorScores)| {
-            score_cell(&editor.overall).of(lists::editor(g, e))
-        };
-        rows.push(row("Average", editors().map(cell).collect()));
-        let names: Vec<String> = group.criteria.iter().map(|c| c.short()).collect();
+        let averages = group.editors.iter().enumerate();
+        let averages = averages.map(|(e, editor)| cell(&editor.composites[c].average, e));
+        rows.push(named_row("Average", averages.collect()));
         tables.push(Table {
-            title: format!("Overall: the mean of {}", names.join(" and ")),
-            head,
+            title: format!("{}: {}", composite.name, composite.made_of),
+            head: head.clone(),
             rows,
             names: 1,
             totals: 1,
@@ -111,6 +128,62 @@ pub(super) fn by_type(group: &Group, g: usize) -> Vec<Table> {
         });
     }
     tables
+}
+
+/// What a criterion whose parts are pooled says if every case counts once.
+fn each_case_once(group: &Group, c: usize, head: &[String]) -> Table {
+    let row = |(t, kind): (usize, &String)| {
+        let cell = |editor: &EditorScores| {
+            let score = editor.criteria[c].types[t].per_case.clone();
+            score_cell(&score.unwrap_or_default())
+        };
+        named_row(kind, group.editors.iter().map(cell).collect())
+    };
+    Table {
+        title: format!("{}, each case once", group.criteria[c].short()),
+        head: head.to_vec(),
+        rows: group.types.iter().enumerate().map(row).collect(),
+        names: 1,
+        room: Room::Numbers,
+        ..Table::default()
+    }
+}
+
+/// The scores by further facts.
+pub(super) fn by_others(group: &Group) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for grouping in &group.also {
+        let criteria = group.criteria.iter().map(|criterion| criterion.short());
+        let names = criteria.chain(group.composites.iter().map(|composite| composite.name.clone()));
+        for (c, name) in names.enumerate() {
+            let row = |(t, value): (usize, &String)| {
+                let cell = |editor: &EditorScores| {
+                    let all = editor.criteria.iter().chain(&editor.composites);
+                    let scores = all.into_iter().nth(c).and_then(|scores| scores.types.get(t));
+                    scores.map_or_else(|| Cell::new(NONE), |cell| score_cell(&cell.score))
+                };
+                named_row(value, grouping.editors.iter().map(cell).collect())
+            };
+            tables.push(Table {
+                title: format!("{name} by {}", grouping.by),
+                head: editors_head(&grouping.editors),
+                rows: grouping.types.iter().enumerate().map(row).collect(),
+                names: 1,
+                room: Room::Numbers,
+                ..Table::default()
+            });
+        }
+    }
+    tables
+}
+
+fn editors_head(editors: &[EditorScores]) -> Vec<String> {
+    let names = editors.iter().map(|editor| editor.editor.clone());
+    [String::new()].into_iter().chain(names).collect()
+}
+
+fn named_row(name: &str, cells: Vec<Cell>) -> Vec<Cell> {
+    [Cell::new(name)].into_iter().chain(cells).collect()
 }
 
 /// Every score of a group with its editor, criterion and type, in the order of the tables.
@@ -125,11 +198,11 @@ pub(in super::super) fn every_score(group: &Group) -> Vec<(&str, String, &str, &
             all.push((&editor.editor, criterion(), "Average", &scores.average));
             all.push((&editor.editor, criterion(), "Weighted average", &scores.weighted));
         }
-        if group.criteria.len() > 1 {
-            for (kind, score) in group.types.iter().zip(&editor.overall_types) {
-                all.push((&editor.editor, "Overall".to_owned(), kind, score));
+        for (composite, scores) in group.composites.iter().zip(&editor.composites) {
+            for cell in &scores.types {
+                all.push((&editor.editor, composite.name.clone(), &cell.kind, &cell.score));
             }
-            all.push((&editor.editor, "Overall".to_owned(), "Average", &editor.overall));
+            all.push((&editor.editor, composite.name.clone(), "Average", &scores.average));
         }
     }
     all
@@ -203,11 +276,44 @@ pub(super) fn labels(group: &Group, g: usize) -> Vec<Table> {
             ..Table::default()
         }
     };
-    group.criteria.iter().enumerate().map(table).collect()
+    let labelled = group.criteria.iter().enumerate();
+    labelled.filter(|(_, criterion)| !criterion.labels.is_empty()).map(table).collect()
+}
+
+/// What each key of an answer is worth on the mean.
+pub(super) fn keys(group: &Group, g: usize) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for (c, criterion) in group.criteria.iter().enumerate() {
+        let Some(first) = group.editors.first().map(|editor| &editor.criteria[c].keys) else {
+            continue;
+        };
+        if first.is_empty() {
+            continue;
+        }
+        let row = |(e, editor): (usize, &EditorScores)| {
+            let cell = |key: &KeyMean| {
+                Cell::new(key.mean.map_or(NONE.to_owned(), three))
+                    .small(format!("n {}", key.n))
+                    .of(lists::criterion(g, e, c))
+            };
+            named_row(&editor.editor, editor.criteria[c].keys.iter().map(cell).collect())
+        };
+        tables.push(Table {
+            title: criterion.name.clone(),
+            head: ["Editor".to_owned()]
+                .into_iter()
+                .chain(first.iter().map(|key| key.key.clone()))
+                .collect(),
+            rows: group.editors.iter().enumerate().map(row).collect(),
+            names: 1,
+            ..Table::default()
+        });
+    }
+    tables
 }
 
 pub(super) fn scale(group: &Group, g: usize) -> Table {
-    let row = |one: &Scale| {
+    let row = |one: &SizeAnalysis| {
         let e = group.editors.iter().position(|editor| editor.editor == one.editor).unwrap_or(0);
         let c = group.criteria.iter().position(|known| known.id == one.criterion).unwrap_or(0);
         let association = |a: &Association| match (a.r, &a.undefined) {

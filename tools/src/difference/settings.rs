@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::bounds::within;
+
 /// How differences are found. Lengths are parts of the frame's long side (768 pixels at most);
 /// brightness is 0 to 255; `z` is a difference in units of what the pair itself shows as noise.
 #[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
@@ -71,5 +73,30 @@ impl Default for Settings {
             border: 3,
             everywhere: 0.5,
         }
+    }
+}
+
+impl Settings {
+    /// What cannot be meant, if anything: the bounds are far from everything that is useful.
+    pub fn check(&self) -> Result<(), String> {
+        within("settings.smoothing", self.smoothing, 0.0..=20.0)?;
+        within("settings.relighting", self.relighting, 0.001..=1.0)?;
+        // Everything is divided by the noise.
+        within("settings.least_noise", self.least_noise, 0.01..=255.0)?;
+        within("settings.noise_reach", self.noise_reach, 0.0..=100.0)?;
+        within("settings.noise_slope", self.noise_slope, 0.0..=100.0)?;
+        within("settings.noise_cap", self.noise_cap, 0.0..=255.0)?;
+        within("settings.misplacement", self.misplacement, 0.0..=100.0)?;
+        within("settings.pooling", self.pooling, 0.0..=20.0)?;
+        within("settings.region_z", self.region_z, 0.0..=1e6)?;
+        within("settings.region_difference", self.region_difference, 0.0..=1e6)?;
+        within("settings.peak_z", self.peak_z, 0.0..=1e6)?;
+        within("settings.peak_difference", self.peak_difference, 0.0..=1e6)?;
+        within("settings.gap", self.gap, 0.0..=1.0)?;
+        within("settings.least_mass", self.least_mass, 0.0..=1e9)?;
+        within("settings.least_share", self.least_share, 0.0..=1.0)?;
+        within("settings.padding", self.padding, 0.0..=1000.0)?;
+        within("settings.border", self.border, 0..=1000)?;
+        within("settings.everywhere", self.everywhere, 0.0..=1.0)
     }
 }

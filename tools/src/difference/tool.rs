@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::report::{self, Told};
 use super::{Comparison, Region, Settings, compare};
+use crate::bounds::within;
 use crate::coords::{BoxConvention, PixelBox, Size};
 use crate::enhancer::{Enhancer, Enlargement};
 use crate::picture::shown_size;
@@ -57,6 +58,9 @@ impl Default for LocalizeDifferences {
 /// The most regions that a call may ask for.
 const MOST_REGIONS: usize = 20;
 
+/// The longest side of one half of a crop: so many of them fit into memory.
+const MOST_SIDE: u32 = 2048;
+
 /// Enlarging by less than this only blurs.
 const WORTHWHILE: f64 = 1.3;
 
@@ -96,6 +100,10 @@ impl Tool for LocalizeDifferences {
         let mut settings = serde_json::to_value(self).unwrap_or_default();
         self.enhancer.record_in(&mut settings);
         settings
+    }
+
+    fn version(&self) -> u64 {
+        2
     }
 
     fn call(&self, args: DifferenceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
@@ -162,6 +170,17 @@ fn on_source(view: &View, area: &PixelBox) -> PixelBox {
 }
 
 impl LocalizeDifferences {
+    /// What of its settings cannot be meant, if anything.
+    pub fn check(&self) -> Result<(), String> {
+        within("max_regions", self.max_regions, 1..=MOST_REGIONS)?;
+        within("margin", self.margin, 0.0..=100.0)?;
+        within("margin_of_picture", self.margin_of_picture, 0.0..=1.0)?;
+        within("floor", self.floor, 1..=MOST_SIDE)?;
+        within("most", self.most, 0.1..=1000.0)?;
+        within("ceiling", self.ceiling, 1..=MOST_SIDE)?;
+        self.settings.check()
+    }
+
     /// The tool with another enhancer than interpolation.
     pub fn with_enhancer(mut self, enhancer: Arc<Enhancer>) -> Self {
         self.enhancer = enhancer;

@@ -20,12 +20,18 @@ use crate::onnx::{OnnxError, Session};
 use crate::picture::Picture;
 use crate::tool::ToolError;
 
+/// How a toolbox names the network where it cannot be had.
+pub const NETWORK: &str = "enhancement model";
+
 /// How many pixels the network is fed for one observation, unless another budget is set: enough for
 /// a picture of 512×512, and some three seconds of the photo model on two cores.
 pub const BUDGET: u64 = 320_000;
 
 /// What is enhanced at once must fit into memory.
 pub const MOST_BUDGET: u64 = 1 << 22;
+
+/// Sides whose numbers of pixels differ by less than this part have the same detail.
+pub(crate) const SAME_DETAIL: f64 = 0.95;
 
 /// Enlarging by less than this is left to interpolation: it could hardly be seen.
 const WORTHWHILE: f64 = 1.3;
@@ -99,18 +105,45 @@ impl Enhancer {
         Purse { enhancer: self, left: self.budget }
     }
 
-    /// The part of `source` under `area`, at the network's scale if it is to be enhanced, with its own
-    /// pixels if not.
+    /// The part of `source` under `area`, which may begin between pixels and reach beyond the picture, at
+    /// the size `shown`. Where it has more pixels than `detail`, it is brought down to them first.
+    pub(crate) fn shown(
+        &self,
+        source: &Picture,
+        area: &PixelBox,
+        (detail, shown): (Size, Size),
+        enlargement: Enlargement,
+        tool: &'static str,
+    ) -> Result<Picture, ToolError> {
+        let enlarged = shown.width > detail.width;
+        Ok(match enlargement {
+            Enlargement::Enhanced => {
+                self.cut(source, area, detail, enlargement, tool)?.resized(shown)
+            }
+            _ if enlarged && is_finer(area, detail) => source.under(area, detail).resized(shown),
+            // In one step. What is shown smaller than its detail loses the rest anyway.
+            _ => source.under(area, shown),
+        })
+    }
+
+    /// The part of `source` under `area` with no more pixels than `detail`, or at the network's scale of
+    /// them if it is to be enhanced.
     pub(crate) fn cut(
         &self,
         source: &Picture,
         area: &PixelBox,
+        detail: Size,
         enlargement: Enlargement,
         tool: &'static str,
     ) -> Result<Picture, ToolError> {
+        let whole = area.whole_pixels(source.size()) == *area && !is_finer(area, detail);
         match enlargement {
-            Enlargement::Enhanced => self.enhanced(source, area, tool),
-            _ => Ok(source.cropped(area)),
+            // With its surroundings in the picture.
+            Enlargement::Enhanced if whole => self.enhanced(source, area, tool),
+            Enlargement::Enhanced => {
+                self.enhanced(&source.under(area, detail), &PixelBox::whole(detail), tool)
+            }
+            _ => Ok(source.under(area, detail)),
         }
     }
 
@@ -156,6 +189,12 @@ impl Enhancer {
             _ => " by Lanczos interpolation".to_owned(),
         }
     }
+}
+
+/// Whether a part has clearly more pixels than `detail`.
+fn is_finer(area: &PixelBox, detail: Size) -> bool {
+    let finer = |own: f64, side: u32| own * SAME_DETAIL > f64::from(side);
+    finer(area.width(), detail.width) || finer(area.height(), detail.height)
 }
 
 /// The pixels that the network may still be fed for one observation: who asks first is served first.

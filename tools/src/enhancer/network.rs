@@ -72,9 +72,11 @@ impl Network {
         let grey = |size: Size| Planes { size, values: vec![0.5; 3 * size.area() as usize] };
         let [small, large] = TRIALS;
         let (given, got) = match run(grey(small)) {
-            Ok(answer) => (small, answer.size),
-            Err(_) => (large, run(grey(large))?.size),
+            Ok(answer) => (small, answer),
+            Err(_) => (large, run(grey(large))?),
         };
+        check_values(&got)?;
+        let got = got.size;
         let (scale, border) = scale_and_border(given, got)
             .ok_or_else(|| format!("it does not enlarge pictures: {given} became {got}"))?;
         let facts =
@@ -139,7 +141,16 @@ impl Network {
                 answer.values.len(),
             ));
         }
+        check_values(&answer)?;
         Ok(answer)
+    }
+}
+
+/// What is no number would be shown as black.
+fn check_values(answer: &Planes) -> Result<(), String> {
+    match answer.values.iter().all(|value| value.is_finite()) {
+        true => Ok(()),
+        false => Err("it gave values that are no numbers (NaN or infinity)".to_owned()),
     }
 }
 

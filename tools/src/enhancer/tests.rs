@@ -126,7 +126,7 @@ fn both_halves_of_a_zoom_are_enhanced_and_the_line_between_is_not() {
     let plain = Toolbox::standard().call("zoom_in", &args, &scene).unwrap();
     assert_eq!(plain.pictures[0].panels, view.panels);
     assert_eq!(plain.data["enlarged_with"], "lanczos");
-    assert!(plain.text.ends_with("× by Lanczos interpolation."), "{}", plain.text);
+    assert!(plain.text.ends_with("enlarged by Lanczos interpolation."), "{}", plain.text);
 }
 
 #[test]
@@ -251,10 +251,19 @@ fn strange_sizes_are_enhanced_or_refused() {
 #[test]
 fn a_network_that_fails_stops_the_judgement() {
     type Answer = fn(Planes) -> Result<Planes, String>;
-    let answers: [(Answer, &str); 3] = [
+    let answers: [(Answer, &str); 4] = [
         (|_| Err("out of memory".into()), "out of memory"),
         (Ok, "not"),
         (|planes| blurring(2, 3)(planes).map(|p| Planes { values: Vec::new(), ..p }), "0 values"),
+        (
+            |planes| {
+                blurring(2, 3)(planes).map(|mut p| {
+                    p.values[7] = f32::NAN;
+                    p
+                })
+            },
+            "no numbers",
+        ),
     ];
     let scene = Scene::new([chart(60, 40)]);
     for (answer, part) in answers {

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::{Enhancer, Enlargement};
 use crate::coords::{BoxConvention, PixelBox, Size};
 use crate::scene::{ORIGINAL, Panel, Scene, View};
-use crate::side_by_side::side_by_side;
+use crate::side_by_side::Layout;
 use crate::tool::{Tool, ToolError, ToolOutput};
 
 /// A picture with a side of this many pixels is large enough to be seen as it is.
@@ -43,24 +43,22 @@ impl Enhance {
         self.enhancer.network().map_or(2, |network| network.scale)
     }
 
-    /// How the parts are enlarged, and how often the network is applied: once more where a crop is
+    /// How parts of `detail` are enlarged, and how often the network is applied: once more where a crop is
     /// shown larger than one pass makes it and the budget allows it.
-    fn manner(&self, parts: &[PixelBox], shown: Size) -> (Enlargement, u32) {
-        if size_of(&parts[0]).long_side() >= LARGE {
+    fn manner(&self, parts: usize, detail: Size, shown: Size) -> (Enlargement, u32) {
+        if detail.long_side() >= LARGE {
             return (Enlargement::None, 0);
         }
         let work = |passes: u32| -> u64 {
             let scales = (0..passes).map(|pass| f64::from(self.scale().pow(pass)));
-            scales
-                .flat_map(|scale| parts.iter().map(move |part| size_of(part).scaled(scale)))
-                .map(|size| self.enhancer.work(size))
-                .fold(0, u64::saturating_add)
+            let once = scales.map(|scale| self.enhancer.work(detail.scaled(scale)));
+            once.fold(0, u64::saturating_add).saturating_mul(parts as u64)
         };
         let budget = self.enhancer.budget;
         if self.enhancer.network().is_none() || work(1) > budget {
             return (Enlargement::Interpolated, 1);
         }
-        let once = size_of(&parts[0]).scaled(f64::from(self.scale()));
+        let once = detail.scaled(f64::from(self.scale()));
         let more = shown.long_side() > once.long_side() && self.scale().pow(2) <= MOST_SCALE;
         (Enlargement::Enhanced, if more && work(2) <= budget { 2 } else { 1 })
     }
@@ -86,6 +84,10 @@ impl Tool for Enhance {
         settings
     }
 
+    fn version(&self) -> u64 {
+        2
+    }
+
     fn call(&self, args: EnhanceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
         let view = scene.view(args.target_image.as_deref().unwrap_or(ORIGINAL))?;
         let first = view.panels.first().ok_or_else(|| {
@@ -94,18 +96,20 @@ impl Tool for Enhance {
         // From the sources, not from the enlarged crop: they have all the detail there is.
         let sources = view.panels.iter().map(|panel| scene.view(&panel.source));
         let sources = sources.collect::<Result<Vec<&View>, ToolError>>()?;
-        let regions = view.panels.iter().zip(&sources);
-        let regions: Vec<PixelBox> = regions
-            .map(|(panel, source)| panel.region.whole_pixels(source.picture.size()))
-            .collect();
+        // Both halves with the detail of the coarser one, as they were shown.
+        let sides = view.panels.iter().map(|panel| size_of(&panel.region));
+        let detail = sides.fold(size_of(&first.region), |fewest, side| {
+            Size::new(fewest.width.min(side.width).max(1), fewest.height.min(side.height).max(1))
+        });
         let shown = size_of(&first.area);
-        let (manner, passes) = self.manner(&regions, shown);
+        let (manner, passes) = self.manner(view.panels.len(), detail, shown);
         let scale = self.scale().pow(passes);
-        let enhanced = size_of(&regions[0]).scaled(f64::from(scale));
+        let enhanced = detail.scaled(f64::from(scale));
         let size = if shown.long_side() > enhanced.long_side() { shown } else { enhanced };
 
-        let parts = sources.iter().zip(&regions).map(|(source, region)| {
-            let mut part = self.enhancer.cut(&source.picture, region, manner, self.name())?;
+        let parts = sources.iter().zip(&view.panels).map(|(source, panel)| {
+            let (picture, region) = (&source.picture, &panel.region);
+            let mut part = self.enhancer.cut(picture, region, detail, manner, self.name())?;
             for _ in 1..passes {
                 let whole = PixelBox::whole(part.size());
                 part = self.enhancer.enhanced(&part, &whole, self.name())?;
@@ -114,20 +118,15 @@ impl Tool for Enhance {
         });
         let parts = parts.collect::<Result<Vec<_>, ToolError>>()?;
         let (picture, areas) = match &parts[..] {
-            [left, right, ..] => {
-                let (pair, left, right) = side_by_side(left, right);
-                (pair, vec![left, right])
+            [first, second, ..] => {
+                let (pair, areas) = Layout::of(&view.panels).lay(first, second);
+                (pair, areas.to_vec())
             }
             _ => (parts[0].clone(), vec![PixelBox::whole(size)]),
         };
-        let panels = view.panels.iter().zip(areas).zip(&regions);
-        let panels: Vec<Panel> = panels
-            .map(|((panel, area), region)| Panel {
-                area,
-                source: panel.source.clone(),
-                region: *region,
-            })
-            .collect();
+        let panels = view.panels.iter().zip(areas);
+        let panels: Vec<Panel> =
+            panels.map(|(panel, area)| Panel { area, ..panel.clone() }).collect();
 
         let name = scene.crop_name(0);
         let how = match (manner, self.enhancer.network()) {
@@ -148,7 +147,11 @@ impl Tool for Enhance {
         };
         let shows: Vec<Value> = panels
             .iter()
-            .map(|panel| json!({ "source": panel.source, "bbox": panel.region }))
+            .zip(&sources)
+            .map(|(panel, source)| {
+                let region = panel.region.clipped(source.picture.size());
+                json!({ "source": panel.source, "bbox": region })
+            })
             .collect();
         let data = json!({
             "target": view.name, "shows": shows, "scale": scale,

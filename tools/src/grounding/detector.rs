@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::pixels::planes;
 use super::text::{Caption, MOST_TOKENS, Vocabulary, phrase_masks};
 use crate::coords::{PixelBox, Size};
+use crate::files;
 use crate::onnx::{Element, Input, OnnxError, Runtime, Session, Tensor};
 use crate::picture::Picture;
 use crate::tool::ToolError;
@@ -118,11 +119,23 @@ impl Detector {
             }
         }
         let sizing = match (image.shape[2], image.shape[3]) {
-            (Some(height), Some(width)) => Sizing::Fixed(Size::new(width as u32, height as u32)),
+            (Some(height), Some(width)) => {
+                let size = Size::new(side(width), side(height));
+                if !is_sensible(size.width) || !is_sensible(size.height) {
+                    return Err(other(&format!("it wants pictures of {size}, not of 16 to 4096")));
+                }
+                Sizing::Fixed(size)
+            }
             _ => Sizing::read(files.preprocessor.as_deref())?,
         };
         let text = inputs.get("input_ids").ok_or_else(|| other("it has no input \"input_ids\""))?;
         let text_length = text.shape.get(1).copied().flatten();
+        if text_length.is_some_and(|length| !(3..=MOST_TOKENS).contains(&length)) {
+            return Err(other(&format!(
+                "it wants texts of {} tokens, not of 3 to {MOST_TOKENS}",
+                text_length.unwrap_or_default()
+            )));
+        }
         let vocabulary = Vocabulary::load(&files.tokenizer)?;
         Ok(Self { session, vocabulary, style, sizing, text_length, identity })
     }
@@ -178,6 +191,13 @@ impl Detector {
         let raw = self.run(&inputs).map_err(|error| ToolError::Broken {
             tool: super::NAME,
             reason: format!("{error}; does the tokenizer belong to the model?"),
+        })?;
+        raw.check(caption.ids.len()).map_err(|reason| ToolError::Broken {
+            tool: super::NAME,
+            reason: format!(
+                "the model {} {reason}; fetch or export it again",
+                self.session.path().display()
+            ),
         })?;
         Ok(raw.read(&self.vocabulary, caption, &area, thresholds))
     }
@@ -285,6 +305,15 @@ struct PreprocessorSize {
     height: Option<u32>,
 }
 
+/// Whether a model can look at a picture with such a side.
+fn is_sensible(side: u32) -> bool {
+    (16..=4096).contains(&side)
+}
+
+fn side(extent: usize) -> u32 {
+    u32::try_from(extent).unwrap_or(u32::MAX)
+}
+
 impl Sizing {
     /// What the published models were trained with.
     const PUBLISHED: Self = Self::Keep { short: 800, long: 1333 };
@@ -295,16 +324,19 @@ impl Sizing {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        let bytes = std::fs::read(path).map_err(|e| unusable(&e))?;
+        let bytes = files::read_small(path).map_err(|e| unusable(&e))?;
         let config: PreprocessorConfig =
             serde_json::from_slice(&bytes).map_err(|e| unusable(&e))?;
         let size = config.size;
-        let sensible = |side: u32| (16..=4096).contains(&side);
         match (size.shortest_edge, size.longest_edge, size.width, size.height) {
-            (Some(short), Some(long), ..) if sensible(short) && sensible(long) && short <= long => {
+            (Some(short), Some(long), ..)
+                if is_sensible(short) && is_sensible(long) && short <= long =>
+            {
                 Ok(Self::Keep { short, long })
             }
-            (None, None, Some(width), Some(height)) if sensible(width) && sensible(height) => {
+            (None, None, Some(width), Some(height))
+                if is_sensible(width) && is_sensible(height) =>
+            {
                 Ok(Self::Fixed(Size::new(width, height)))
             }
             _ => Err(unusable(&"its size is neither two edges nor width and height of 16 to 4096")),
@@ -349,6 +381,32 @@ pub struct Raw {
 }
 
 impl Raw {
+    /// Whether this is an answer at all: from anything else nothing would be found, which says
+    /// something about the picture.
+    fn check(&self, tokens: usize) -> Result<(), String> {
+        let (logits, boxes) = (&self.logits, &self.boxes);
+        let columns = match (&logits.shape[..], &boxes.shape[..]) {
+            (&[1, queries, columns], &[1, other, 4])
+                if queries == other && queries > 0 && columns >= tokens =>
+            {
+                columns
+            }
+            (logits, boxes) => {
+                return Err(format!(
+                    "gave logits of {logits:?} and boxes of {boxes:?}, not of [1, N, {tokens} or more] and [1, N, 4]"
+                ));
+            }
+        };
+        // Columns behind the text are −∞.
+        let told = logits.data.chunks_exact(columns).flat_map(|query| &query[..tokens]);
+        if told.clone().any(|logit| logit.is_nan() || *logit == f32::INFINITY)
+            || boxes.data.iter().any(|edge| !edge.is_finite())
+        {
+            return Err("gave numbers that are none (NaN or infinity)".to_owned());
+        }
+        Ok(())
+    }
+
     fn read(
         &self,
         vocabulary: &Vocabulary,
@@ -363,7 +421,7 @@ impl Raw {
         for (logits, place) in queries {
             let fits: Vec<f32> = logits[..tokens].iter().map(|&logit| sigmoid(logit)).collect();
             let score = fits.iter().copied().fold(0.0, f32::max);
-            if !(score > thresholds.boxes) || place.iter().any(|v| !v.is_finite()) {
+            if !(score > thresholds.boxes) {
                 continue;
             }
             let [x, y, w, h] = std::array::from_fn(|i| f64::from(place[i]));
@@ -380,9 +438,9 @@ impl Raw {
     }
 }
 
-/// Columns behind the text are −∞ and fit with 0; a number that is none fits with 0 too.
+/// Columns behind the text are −∞ and fit with 0.
 fn sigmoid(logit: f32) -> f32 {
-    if logit.is_nan() { 0.0 } else { 1.0 / (1.0 + libm::expf(-logit)) }
+    1.0 / (1.0 + libm::expf(-logit))
 }
 
 /// Why a detector cannot be used.
@@ -445,9 +503,37 @@ mod tests {
     }
 
     #[test]
-    fn a_number_that_is_none_fits_nothing() {
+    fn what_is_no_answer_is_told_and_not_taken_for_nothing_found() {
         assert_eq!(sigmoid(f32::NEG_INFINITY), 0.0);
-        assert_eq!(sigmoid(f32::NAN), 0.0);
         assert_eq!(sigmoid(0.0), 0.5);
+        let raw = |logits: [f32; 4], boxes: [f32; 4]| Raw {
+            logits: Tensor::new([1, 1, 4], logits.into()),
+            boxes: Tensor::new([1, 1, 4], boxes.into()),
+        };
+        let (none, half) = (f32::NAN, [0.5; 4]);
+        raw([0.0, 1.0, 2.0, f32::NEG_INFINITY], half).check(3).unwrap();
+        raw([0.0, 1.0, 2.0, none], half).check(3).unwrap();
+        for (logits, boxes) in [
+            ([0.0, none, 0.0, 0.0], half),
+            ([0.0, f32::INFINITY, 0.0, 0.0], half),
+            ([0.0; 4], [0.5, none, 0.5, 0.5]),
+            ([0.0; 4], [0.5, 0.5, f32::INFINITY, 0.5]),
+        ] {
+            assert!(raw(logits, boxes).check(3).unwrap_err().contains("NaN"));
+        }
+        let shaped = |logits: &[usize], boxes: &[usize]| Raw {
+            logits: Tensor::new(logits, vec![0.0; logits.iter().product()]),
+            boxes: Tensor::new(boxes, vec![0.0; boxes.iter().product()]),
+        };
+        for (logits, boxes) in [
+            (&[1, 2, 4][..], &[1, 3, 4][..]),
+            (&[1, 2, 2], &[1, 2, 4]),
+            (&[1, 2, 4], &[1, 2, 5]),
+            (&[2, 4], &[2, 4]),
+            (&[1, 0, 4], &[1, 0, 4]),
+            (&[], &[1, 1, 4]),
+        ] {
+            assert!(shaped(logits, boxes).check(3).unwrap_err().contains("not of [1, N"));
+        }
     }
 }

@@ -18,6 +18,7 @@ pub use detector::{Detection, Detector, DetectorError, DetectorFiles, Raw, Thres
 pub use search::Windows;
 pub use text::Caption;
 
+use crate::bounds::within;
 use crate::coords::{BoxConvention, PixelBox};
 use crate::picture::shown_size;
 use crate::scene::{ORIGINAL, Panel, Scene, View, quoted};
@@ -58,6 +59,19 @@ impl Default for DetectionSettings {
             most_boxes: 20,
             windows: Windows::default(),
         }
+    }
+}
+
+impl DetectionSettings {
+    /// What cannot be meant, if anything.
+    pub fn check(&self) -> Result<(), String> {
+        within("box_threshold", self.box_threshold, 0.0..=1.0)?;
+        within("text_threshold", self.text_threshold, 0.0..=1.0)?;
+        within("most_overlap", self.most_overlap, 0.0..=1.0)?;
+        within("most_boxes", self.most_boxes, 1..=1000)?;
+        within("windows.from_reduction", self.windows.from_reduction, 0.0..=1e6)?;
+        within("windows.overlap", self.windows.overlap, 0.0..=0.9)?;
+        within("windows.most", self.windows.most, 1..=100)
     }
 }
 
@@ -131,6 +145,10 @@ impl Tool for DetectObject {
 
     fn settings(&self) -> serde_json::Value {
         json!({ "detector": self.detector.identity(), "detection": self.settings })
+    }
+
+    fn version(&self) -> u64 {
+        2
     }
 
     fn call(&self, args: DetectArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {

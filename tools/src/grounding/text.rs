@@ -10,6 +10,7 @@ use tokenizers::processors::bert::BertProcessing;
 use tokenizers::{DecoderWrapper, Tokenizer};
 
 use super::DetectorError;
+use crate::files;
 use crate::scene::quoted;
 use crate::tool::ToolError;
 
@@ -48,7 +49,7 @@ impl Vocabulary {
             path: path.to_owned(),
             reason: error.to_string(),
         };
-        let bytes = std::fs::read(path).map_err(|e| unusable(&e))?;
+        let bytes = files::read_small(path).map_err(|e| unusable(&e))?;
         let mut tokenizer = if path.extension().is_some_and(|extension| extension == "json") {
             // Not `from_bytes`: that would be compiled here, all of it, and take minutes.
             let text = std::str::from_utf8(&bytes).map_err(|e| unusable(&e))?;

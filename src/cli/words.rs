@@ -1,0 +1,80 @@
+//! The words for values of the domain, which knows nothing of command lines.
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+
+use crate::agreement::Truth;
+use crate::dataset::MatchBy;
+use crate::message::Dialect;
+use crate::prompt::Mode;
+use crate::report::Format;
+use crate::trace::OutcomeName;
+
+/// A word, what it means in a few others, and its value.
+type Word<T> = (&'static str, &'static str, T);
+
+fn one_of<T>(words: &'static [Word<T>]) -> impl TypedValueParser<Value = T>
+where
+    T: Copy + Send + Sync + 'static,
+{
+    let possible = words.iter().map(|(word, help, _)| match help.is_empty() {
+        true => PossibleValue::new(*word),
+        false => PossibleValue::new(*word).help(*help),
+    });
+    PossibleValuesParser::new(possible).try_map(|typed| {
+        let found = words.iter().find(|(word, ..)| *word == typed);
+        found.map(|(.., value)| *value).ok_or("there is no such value")
+    })
+}
+
+pub(super) fn mode() -> impl TypedValueParser<Value = Mode> {
+    one_of(&[
+        ("tool", "The whole pictures, and tools over several turns", Mode::Tool),
+        ("oracle", "Pictures prepared from the annotated targets", Mode::Oracle),
+        ("plain", "The whole pictures, one turn, no tools: the baseline", Mode::Plain),
+    ])
+}
+
+pub(super) fn dialect() -> impl TypedValueParser<Value = Dialect> {
+    one_of(&[
+        ("native", "The server's function calling", Dialect::Native),
+        ("tags", "`<tool_call>` tags in the text", Dialect::Tags),
+    ])
+}
+
+pub(super) fn match_by() -> impl TypedValueParser<Value = MatchBy> {
+    one_of(&[
+        ("id", "By the id of the case", MatchBy::Id),
+        ("source", "By the file name of the source picture", MatchBy::Source),
+    ])
+}
+
+pub(super) fn format() -> impl TypedValueParser<Value = Format> {
+    one_of(&[
+        ("html", "One self-contained page with plots", Format::Html),
+        ("md", "Tables in Markdown", Format::Md),
+        ("csv", "One row for each score", Format::Csv),
+        ("json", "All numbers", Format::Json),
+        ("latex", "Tables for a paper", Format::Latex),
+    ])
+}
+
+pub(super) fn truth() -> impl TypedValueParser<Value = Truth> {
+    one_of(&[
+        ("mean", "The mean of their ranks", Truth::Mean),
+        ("median", "The rank in the middle, or between the two in the middle", Truth::Median),
+        (
+            "majority",
+            "The label that most gave; the worst of those that as many gave",
+            Truth::Majority,
+        ),
+    ])
+}
+
+/// What can be judged again.
+pub(super) fn again() -> impl TypedValueParser<Value = OutcomeName> {
+    one_of(&[
+        ("failed", "", OutcomeName::Failed),
+        ("abstained", "", OutcomeName::Abstained),
+        ("missing", "", OutcomeName::Missing),
+    ])
+}

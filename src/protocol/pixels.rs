@@ -1,0 +1,160 @@
+//! Cutting, masking and marking around places.
+
+use deeplook_tools::picture::shown_size;
+use deeplook_tools::{Picture, PixelBox, Size};
+use image::{Rgb, RgbImage};
+
+use crate::prompt::{Adaptive, Context, Margin};
+
+/// How much context a place gets whose shorter side is `s` pixels, in sizes of the place.
+fn expansion(Adaptive { small, large, most, least }: Adaptive, s: f64) -> f64 {
+    let alpha = ((s - small) / (large - small)).clamp(0.0, 1.0);
+    (1.0 - alpha) * most + alpha * least
+}
+
+/// The box over all of `places` with its context, half of it on each side, in whole pixels inside
+/// the picture; all of the picture without a place.
+pub(super) fn around(places: &[PixelBox], context: &Context, size: Size) -> PixelBox {
+    match over(places) {
+        Some(all) => with_context(&all, context).whole_pixels(size),
+        None => PixelBox::whole(size),
+    }
+}
+
+/// The same with corners rounded to the nearest pixel, halves to the even one.
+pub(super) fn on_canvas(places: &[PixelBox], context: &Context, size: Size) -> PixelBox {
+    let Some(all) = over(places) else { return PixelBox::whole(size) };
+    let [x1, y1, x2, y2] = with_context(&all, context).edges().map(f64::round_ties_even);
+    PixelBox::new(x1, y1, x2, y2).whole_pixels(size)
+}
+
+fn over(places: &[PixelBox]) -> Option<PixelBox> {
+    places.iter().copied().reduce(|a, b| a.union(&b))
+}
+
+fn with_context(all: &PixelBox, context: &Context) -> PixelBox {
+    match context {
+        Context::Margin(margin) => grown(all, margin),
+        Context::Adaptive(adaptive) => {
+            let lambda = expansion(*adaptive, all.width().min(all.height()));
+            all.grown(lambda * all.width() / 2.0, lambda * all.height() / 2.0)
+        }
+    }
+}
+
+fn grown(area: &PixelBox, margin: &Margin) -> PixelBox {
+    let side = |side: f64| (margin.share * side).max(margin.pixels);
+    area.grown(side(area.width()), side(area.height()))
+}
+
+/// A place with its margin, in whole pixels of the source.
+pub(super) fn widened(area: &PixelBox, margin: &Margin, source: Size) -> PixelBox {
+    grown(area, margin).whole_pixels(source)
+}
+
+/// A crop at the size at which it is shown: at exactly this long edge, or enlarged until its long
+/// side reaches `to`, but not more than `most` times.
+pub(super) fn enlarged(
+    crop: &Picture,
+    to: Option<u32>,
+    most: Option<f64>,
+    long_edge: Option<u32>,
+) -> Picture {
+    let size = crop.size();
+    crop.resized(match (long_edge, to) {
+        (Some(edge), _) => size.with_long_side(edge),
+        (None, Some(to)) => shown_size(size, to, most.unwrap_or(f64::INFINITY), u32::MAX),
+        (None, None) => size,
+    })
+}
+
+/// The picture with red frames around `places`, three pixels wide and inside of them.
+pub(super) fn marked(picture: &Picture, places: &[PixelBox]) -> Picture {
+    const WIDTH: f64 = 3.0;
+    let mut pixels = picture.rgb().clone();
+    let mut paint = |area: PixelBox| {
+        for y in area.y1 as u32..area.y2 as u32 {
+            for x in area.x1 as u32..area.x2 as u32 {
+                pixels.put_pixel(x, y, Rgb([255, 0, 0]));
+            }
+        }
+    };
+    for place in places {
+        let PixelBox { x1, y1, x2, y2 } = place.whole_pixels(picture.size());
+        let (right, bottom) = ((x2 - WIDTH).max(x1), (y2 - WIDTH).max(y1));
+        paint(PixelBox::new(x1, y1, x2, (y1 + WIDTH).min(y2)));
+        paint(PixelBox::new(x1, bottom, x2, y2));
+        paint(PixelBox::new(x1, y1, (x1 + WIDTH).min(x2), y2));
+        paint(PixelBox::new(right, y1, x2, y2));
+    }
+    drawn(pixels, picture)
+}
+
+/// The drawn pixels as a picture.
+fn drawn(pixels: RgbImage, from: &Picture) -> Picture {
+    Picture::from_rgb(pixels).unwrap_or_else(|| from.clone())
+}
+
+/// The picture with `masks` painted white. A pixel that lies partly under a mask becomes white in
+/// that part: so the edge of a mask is at the same place in pictures of different sizes, and no
+/// difference that a tool would find.
+pub(super) fn masked(picture: &Picture, masks: &[PixelBox]) -> Picture {
+    let mut pixels = picture.rgb().clone();
+    let covered = |at: u32, from: f64, to: f64| {
+        let at = f64::from(at);
+        (to.min(at + 1.0) - from.max(at)).clamp(0.0, 1.0)
+    };
+    for mask in masks.iter().map(|mask| mask.clipped(picture.size())).filter(|m| !m.is_empty()) {
+        for y in mask.y1.floor() as u32..mask.y2.ceil() as u32 {
+            let row = covered(y, mask.y1, mask.y2);
+            for x in mask.x1.floor() as u32..mask.x2.ceil() as u32 {
+                let part = row * covered(x, mask.x1, mask.x2);
+                let whiter = |v: u8| (f64::from(v) + part * f64::from(255 - v)).round() as u8;
+                let Rgb(shown) = pixels.get_pixel(x, y);
+                pixels.put_pixel(x, y, Rgb(shown.map(whiter)));
+            }
+        }
+    }
+    drawn(pixels, picture)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ADAPTIVE: Adaptive = Adaptive { small: 32.0, large: 256.0, most: 6.0, least: 0.3 };
+
+    #[test]
+    fn the_smaller_a_place_the_more_context_it_gets() {
+        for (s, expected) in [(1.0, 6.0), (32.0, 6.0), (144.0, 3.15), (256.0, 0.3), (900.0, 0.3)] {
+            let found = expansion(ADAPTIVE, s);
+            assert!((found - expected).abs() < 1e-9, "λ({s}) = {found}");
+        }
+    }
+
+    #[test]
+    fn a_small_target_gets_much_context_and_a_large_one_little() {
+        let size = Size::new(2000, 2000);
+        let around = |place: &[PixelBox], size| around(place, &Context::Adaptive(ADAPTIVE), size);
+        let small = around(&[PixelBox::new(1000.0, 1000.0, 1020.0, 1020.0)], size);
+        assert_eq!(small, PixelBox::new(940.0, 940.0, 1080.0, 1080.0));
+        let large = around(&[PixelBox::new(500.0, 500.0, 1000.0, 1000.0)], size);
+        assert_eq!(large, PixelBox::new(425.0, 425.0, 1075.0, 1075.0));
+        let corner = around(&[PixelBox::new(0.0, 0.0, 20.0, 20.0)], size);
+        assert_eq!(corner, PixelBox::new(0.0, 0.0, 80.0, 80.0));
+    }
+
+    #[test]
+    fn masks_are_white_and_the_rest_stays() {
+        let grey = Picture::from_rgb(image::RgbImage::from_pixel(20, 10, Rgb([7; 3]))).unwrap();
+        let shown = masked(
+            &grey,
+            &[PixelBox::new(2.0, 2.0, 5.0, 4.0), PixelBox::new(90.0, 0.0, 99.0, 9.0)],
+        );
+        let white = shown.rgb().pixels().filter(|p| p.0 == [255; 3]).count();
+        assert_eq!(white, 3 * 2);
+        let half = masked(&grey, &[PixelBox::new(2.5, 2.0, 4.0, 3.0)]);
+        let row: Vec<u8> = (1..5).map(|x| half.rgb().get_pixel(x, 2).0[0]).collect();
+        assert_eq!(row, [7, 131, 255, 7]);
+    }
+}

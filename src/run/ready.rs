@@ -1,0 +1,242 @@
+//! From a specification to everything that is known before anybody is asked and anything is written.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use deeplook_tools::Toolbox;
+use serde_json::json;
+
+use super::changes::changed;
+use super::error::RunError;
+use super::ledger::Ledger;
+use super::progress::Progress;
+use super::record::{Planned, RunRecord};
+use super::recordings::Recordings;
+use super::runner::Judges;
+use super::select::Job;
+use super::spec::RunSpec;
+use super::{Run, folder};
+use crate::dataset::{DataSet, Entry};
+use crate::equipment;
+use crate::judge::Judge;
+use crate::model::{AnyModel, Gate, GateLimits, Price};
+use crate::prompt::{Mode, Pack};
+
+/// Everything that is known before anybody is asked and anything is written.
+pub(super) struct Ready {
+    pub recordings: Option<Recordings>,
+    pub cases: Vec<Entry>,
+    /// Records of the data set that make no case.
+    pub unusable: usize,
+    pub gate: Arc<Gate>,
+    pub judges: Judges,
+    pub price: Option<Price>,
+    /// The tools that cannot be had, with the reason.
+    pub unavailable: BTreeMap<String, String>,
+    pub record: RunRecord,
+    /// All judgements of our shard, also those that are there.
+    jobs: Vec<Job>,
+    /// The folder of the run; `None` where its traces go to a sink of somebody's own.
+    pub folder: Option<PathBuf>,
+}
+
+impl Ready {
+    /// Reads and checks all that `run` needs. Whoever will not ask needs no key.
+    pub(super) fn new(run: &mut Run<'_>, will_ask: bool) -> Result<Self, RunError> {
+        run.spec.check()?;
+        let recordings = run.spec.data.from_traces.as_deref().map(Recordings::open).transpose()?;
+        let set = open(run, recordings.as_ref())?;
+        let spec = &run.spec;
+        let gate = Arc::new(Gate::new(GateLimits {
+            concurrency: spec.pace.concurrency as usize,
+            requests_per_minute: spec.pace.requests_per_minute,
+            tokens_per_minute: spec.pace.tokens_per_minute,
+        }));
+        let resolved = resolve(run, &gate, recordings.as_ref(), will_ask)?;
+        if spec.budget.cost.is_some() && resolved.price.is_none() {
+            return Err(RunError::NoPrice { model: spec.judge.model.clone() });
+        }
+        let (planned, jobs) = plan(spec, resolved.criteria, &set.cases)?;
+        let settings = resolved.judges.iter().map(|(mode, judge)| {
+            let mut settings = judge.described();
+            if let Some(recordings) = &recordings {
+                settings["from_traces"] = json!(absolute(&recordings.folder)?);
+            }
+            Ok::<_, RunError>((*mode, settings))
+        });
+        let settings = settings.collect::<Result<_, _>>()?;
+        let edits = spec.data.edits.as_ref().map(absolute).transpose()?;
+        let record = RunRecord::new(absolute(&set.file)?, edits, planned, settings);
+        let folder = match &run.sink {
+            None => Some(folder::find(spec, &set.root, &record)?),
+            Some(_) => None,
+        };
+        Ok(Self {
+            recordings,
+            cases: set.cases,
+            unusable: set.unusable,
+            gate,
+            judges: resolved.judges,
+            price: resolved.price,
+            unavailable: resolved.unavailable,
+            record,
+            jobs,
+            folder,
+        })
+    }
+
+    /// The jobs without an outcome, and those that are wanted again.
+    pub(super) fn to_do(&self, spec: &RunSpec, ledger: &Ledger) -> Result<Vec<Job>, RunError> {
+        let changed = changed(&self.jobs, &self.cases, ledger);
+        if let (Some((place, what)), false) = (changed.first(), spec.again.changed) {
+            let (count, first) = (changed.len(), self.jobs[*place].key.clone());
+            return Err(RunError::Changed { count, first, what: what.clone() });
+        }
+        let changed: BTreeSet<usize> = changed.into_iter().map(|(place, _)| place).collect();
+        let again = |job: &Job| match ledger.lines().get(&job.key).and_then(|line| line.outcome()) {
+            Some(outcome) => spec.again.outcomes.contains(&outcome),
+            None => true,
+        };
+        let wanted = self.jobs.iter().enumerate();
+        let wanted = wanted.filter(|(place, job)| changed.contains(place) || again(job));
+        Ok(wanted.map(|(_, job)| job.clone()).collect())
+    }
+}
+
+/// What is judged.
+struct OpenSet {
+    file: PathBuf,
+    root: PathBuf,
+    cases: Vec<Entry>,
+    unusable: usize,
+}
+
+/// Opens the data set; what is wrong with it is told, and stops us unless it may be so.
+fn open(run: &mut Run<'_>, recordings: Option<&Recordings>) -> Result<OpenSet, RunError> {
+    let path = match (&run.spec.data.path, recordings) {
+        (Some(path), _) => path,
+        // What a run has judged, as a data set. That there is one or the other was checked.
+        (None, recordings) => {
+            let (root, cases) =
+                recordings.map(|one| (one.folder.clone(), one.cases.clone())).unwrap_or_default();
+            return Ok(OpenSet { file: root.join("results.jsonl"), root, cases, unusable: 0 });
+        }
+    };
+    let set = DataSet::open(path, &run.spec.data.options())?;
+    (run.tell)(Progress::Opened(&set));
+    let broken = set.problems.errors();
+    if broken > 0 && !run.spec.data.allow_partial {
+        return Err(RunError::Broken { broken });
+    }
+    if set.edits() == 0 {
+        return Err(RunError::NoEdits { file: set.file });
+    }
+    let unusable = set.records.saturating_sub(set.cases.len());
+    Ok(OpenSet { file: set.file, root: set.root, cases: set.cases, unusable })
+}
+
+/// The judges of all modes, and what is known of them.
+struct Resolved {
+    judges: Judges,
+    criteria: Vec<String>,
+    price: Option<Price>,
+    unavailable: BTreeMap<String, String>,
+}
+
+fn resolve(
+    run: &Run<'_>,
+    gate: &Arc<Gate>,
+    recordings: Option<&Recordings>,
+    will_ask: bool,
+) -> Result<Resolved, RunError> {
+    let Run { spec, access, .. } = run;
+    // One toolbox for all modes that have tools: a detector is large.
+    let with_tools = spec.modes.iter().find(|mode| **mode != Mode::Plain && recordings.is_none());
+    let equipped: Arc<Toolbox> = match (&run.toolbox, with_tools) {
+        (Some(own), _) => Arc::clone(own),
+        (None, Some(mode)) => Arc::new(equipment::for_judge(*mode, &spec.judge.tools)?),
+        (None, None) => Arc::default(),
+    };
+    let plain: Arc<Toolbox> = Arc::new(Toolbox::standard());
+    let mut resolved = Resolved {
+        judges: Judges::new(),
+        criteria: Vec::new(),
+        price: None,
+        unavailable: equipped.unavailable().clone(),
+    };
+    for &mode in &spec.modes {
+        let mut parts = spec.judge.resolve(mode, access, will_ask)?;
+        let toolbox = match recordings {
+            Some(recordings) => Arc::new(recordings.equip(mode, &mut parts)?),
+            None if mode == Mode::Plain => Arc::clone(&plain),
+            None => Arc::clone(&equipped),
+        };
+        resolved.criteria = chosen(&parts.pack, &spec.criteria)?;
+        resolved.price = parts.record.price.clone();
+        let model = match parts.model {
+            AnyModel::OpenAi(model) => AnyModel::OpenAi(Box::new(model.behind(Arc::clone(gate)))),
+            rules @ AnyModel::Rules(_) => rules,
+        };
+        let judge = Judge::new(model, parts.record, parts.pack, toolbox, parts.settings);
+        for criterion in &resolved.criteria {
+            judge.can_judge_by(criterion)?;
+        }
+        resolved.judges.insert(mode, judge);
+    }
+    Ok(resolved)
+}
+
+/// The ids of the criteria to judge by: those that are named, or all.
+pub(crate) fn chosen(pack: &Pack, wanted: &[String]) -> Result<Vec<String>, RunError> {
+    let ids = || pack.criteria().iter().map(|criterion| criterion.id.clone());
+    if wanted.is_empty() {
+        return Ok(ids().collect());
+    }
+    for id in wanted {
+        pack.criterion(id).map_err(crate::config::SetupError::Prompt)?;
+    }
+    Ok(ids().filter(|id| wanted.contains(id)).collect())
+}
+
+/// Which judgements are wanted, and those of our shard as jobs.
+fn plan(
+    spec: &RunSpec,
+    criteria: Vec<String>,
+    cases: &[Entry],
+) -> Result<(Planned, Vec<Job>), RunError> {
+    let edits = spec.select.edits(cases)?;
+    let without = edits.iter().filter(|(place, _)| cases[*place].case.targets().is_empty()).count();
+    if without > 0 && spec.modes.contains(&Mode::Oracle) && !spec.data.allow_partial {
+        return Err(RunError::NoBoxes { without, all: edits.len() });
+    }
+    let named = |(place, editors): &(usize, Vec<&str>)| {
+        let editors = editors.iter().map(|&editor| editor.to_owned());
+        (cases[*place].case.id.clone(), editors.collect())
+    };
+    let planned = Planned {
+        criteria: criteria.into_iter().collect(),
+        modes: spec.modes.clone(),
+        repeats: spec.repeats,
+        edits: edits.iter().map(named).collect(),
+        facts: edits.iter().map(|(place, _)| cases[*place].known()).collect(),
+        types: BTreeMap::new(),
+        shard: spec.select.shard,
+    };
+    let mut jobs = Vec::new();
+    for (place, editors) in edits {
+        let id = &cases[place].case.id;
+        let ours = |editor: &&str| spec.select.shard.is_none_or(|shard| shard.has(id, editor));
+        for editor in editors.into_iter().filter(ours) {
+            jobs.extend(planned.keys_of(id, editor).map(|key| Job { case: place, key }));
+        }
+    }
+    if jobs.is_empty() && spec.select.shard.is_none() {
+        return Err(RunError::Nothing);
+    }
+    Ok((planned, jobs))
+}
+
+fn absolute(path: &PathBuf) -> anyhow::Result<PathBuf> {
+    Ok(std::path::absolute(path)?)
+}

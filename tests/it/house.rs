@@ -1,0 +1,161 @@
+//! The house itself: who may use whom, and which words stand where.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// A file of the code, without comments and without its tests.
+struct Source {
+    path: PathBuf,
+    code: String,
+}
+
+impl Source {
+    /// The part of the house that it belongs to: a folder of `src`, or a file.
+    fn room(&self) -> String {
+        let path = self.path.strip_prefix(root().join("src")).unwrap();
+        let first = path.components().next().unwrap().as_os_str().to_string_lossy();
+        first.trim_end_matches(".rs").to_owned()
+    }
+}
+
+fn sources(folder: &Path) -> Vec<Source> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() && !path.ends_with("tests") {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|it| it == "rs") && !path.ends_with("tests.rs") {
+            let text = fs::read_to_string(&path).unwrap();
+            let code = text.split("#[cfg(test)]\nmod ").next().unwrap();
+            let lines = code.lines().filter(|line| !line.trim_start().starts_with("//"));
+            let code = lines.map(|line| format!("{line}\n")).collect();
+            found.push(Source { path, code });
+        }
+    }
+    found
+}
+
+/// The rooms that a file names: `crate::name`, and each name of `use crate::{a, b::c};`.
+fn used(code: &str) -> BTreeSet<String> {
+    let mut names = BTreeSet::new();
+    for (_, rest) in code.match_indices("crate::").map(|(at, word)| (at, &code[at + word.len()..]))
+    {
+        let name = |text: &str| -> String {
+            text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+        };
+        match rest.strip_prefix('{') {
+            None => drop(names.insert(name(rest))),
+            Some(list) => {
+                let mut depth = 0;
+                let top: String = list
+                    .chars()
+                    .take_while(|c| {
+                        depth += i32::from(*c == '{') - i32::from(*c == '}');
+                        depth >= 0
+                    })
+                    .collect();
+                names.extend(top.split(',').map(name).filter(|name| !name.is_empty()));
+            }
+        }
+    }
+    names
+}
+
+/// A way from a room back to itself, if there is one.
+fn cycle(uses: &BTreeMap<String, BTreeSet<String>>) -> Option<Vec<String>> {
+    fn walk(
+        room: &str,
+        uses: &BTreeMap<String, BTreeSet<String>>,
+        way: &mut Vec<String>,
+        done: &mut BTreeSet<String>,
+    ) -> Option<Vec<String>> {
+        if let Some(at) = way.iter().position(|seen| seen == room) {
+            return Some([&way[at..], &[room.to_owned()]].concat());
+        }
+        if done.contains(room) {
+            return None;
+        }
+        way.push(room.to_owned());
+        let found =
+            uses.get(room).into_iter().flatten().find_map(|next| walk(next, uses, way, done));
+        way.pop();
+        done.insert(room.to_owned());
+        found
+    }
+    let mut done = BTreeSet::new();
+    uses.keys().find_map(|room| walk(room, uses, &mut Vec::new(), &mut done))
+}
+
+/// What is still to be taken apart.
+const STILL: [(&str, &str); 2] = [("trace", "model"), ("trace", "transcript")];
+
+#[test]
+fn no_module_uses_one_that_uses_it() {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for source in sources(&root().join("src")) {
+        let room = source.room();
+        if room == "lib" || room == "main" {
+            continue;
+        }
+        let others = used(&source.code)
+            .into_iter()
+            .filter(|name| *name != room && !STILL.contains(&(room.as_str(), name.as_str())));
+        uses.entry(room.clone()).or_default().extend(others);
+    }
+    assert!(uses.len() > 20, "{uses:?}");
+    assert!(uses["run"].contains("judge") && uses["commands"].contains("run"), "{uses:?}");
+    assert_eq!(cycle(&uses), None);
+
+    let ring = ["a b", "b c", "c a", "d a"].map(|pair| pair.split_once(' ').unwrap());
+    let ring = ring.map(|(from, to)| (from.to_owned(), BTreeSet::from([to.to_owned()])));
+    assert_eq!(cycle(&ring.into()), Some(["a", "b", "c", "a"].map(str::to_owned).to_vec()));
+    let names = used("use crate::{a, b::C};\nuse crate::d::E;\nfn f() { crate::g() }");
+    assert_eq!(names.into_iter().collect::<String>(), "abdg");
+}
+
+#[test]
+fn the_command_line_stands_in_the_commands() {
+    for source in sources(&root().join("src")) {
+        let (room, path) = (source.room(), source.path.display());
+        if room != "cli" && room != "commands" {
+            assert!(!source.code.contains("clap"), "{path} names clap");
+        }
+        if ["run", "config", "key"].contains(&room.as_str()) {
+            let flag = source.code.split('"').skip(1).step_by(2).find(|text| {
+                text.match_indices("--")
+                    .any(|(at, _)| text[at + 2..].starts_with(|c: char| c.is_ascii_lowercase()))
+            });
+            assert_eq!(flag, None, "{path} names an option of a command");
+        }
+    }
+}
+
+/// A package holds only what is in its own folder.
+#[test]
+fn nothing_is_included_from_another_package() {
+    for (package, other) in [(root().to_owned(), Some("tools")), (root().join("tools"), None)] {
+        for source in sources(&package.join("src")) {
+            for name in ["include_str!(\"", "include_bytes!(\""] {
+                for (at, _) in source.code.match_indices(name) {
+                    let path = source.code[at + name.len()..].split('"').next().unwrap();
+                    let mut place = source.path.parent().unwrap().to_owned();
+                    for part in Path::new(path).components() {
+                        match part {
+                            Component::ParentDir => drop(place.pop()),
+                            part => place.push(part),
+                        }
+                    }
+                    let inside = place.strip_prefix(&package).ok();
+                    let inside =
+                        inside.filter(|path| !other.is_some_and(|it| path.starts_with(it)));
+                    assert!(inside.is_some(), "{} includes {path}", source.path.display());
+                }
+            }
+        }
+    }
+}

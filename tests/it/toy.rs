@@ -1,0 +1,184 @@
+//! A pack of one's own, whose criteria are nothing like the built-in ones: a yes or no for each
+//! question, four keys with a geometric mean, one label (`tests/toy`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Output;
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+use super::command::{deeplook, json as printed, stdout};
+use super::judging::files;
+use super::runs::lines;
+use super::wire::server::{Server, Step, completion};
+
+fn toy() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/toy")
+}
+
+/// Two cases with questions about places: in the first all answers of [`policy`] are right, in the
+/// second one is wrong.
+fn data() -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let set = folder.path().join("set");
+    fs::create_dir(&set).unwrap();
+    let mut text = String::new();
+    for (case, task) in ["Addition", "Billiards"].into_iter().enumerate() {
+        for name in ["source", "edited"] {
+            let pixels = image::RgbImage::from_fn(64, 48, |x, y| {
+                image::Rgb([(x * 4) as u8, (y * 5) as u8, case as u8 * 90 + name.len() as u8])
+            });
+            pixels.save(set.join(format!("{case}-{name}.png"))).unwrap();
+        }
+        let mut layer = image::RgbaImage::new(64, 48);
+        layer.put_pixel(5, 5, image::Rgba([255, 0, 0, 255]));
+        layer.save(set.join(format!("{case}-layer.png"))).unwrap();
+        let ask = |text: &str, expected: &str, x: u32| json!({ "text": text, "expected": expected, "region": [x, 8, x + 16, 24] });
+        let line = json!({
+            "id": format!("c{case}"), "source": format!("{case}-source.png"), "editor": "one",
+            "edited": format!("{case}-edited.png"), "instruction": format!("Add ball number {case}"),
+            "boxes": [[4, 4, 20, 20]], "pictures": { "layer": format!("{case}-layer.png") },
+            "task": task, "law": "Reflection",
+            "questions": [
+                ask("Is the ball red?", "Yes", 8),
+                ask("Is the cup gone?", if case == 0 { "no" } else { "Yes" }, 40),
+            ],
+        });
+        text.push_str(&format!("{line}\n"));
+    }
+    fs::write(set.join("cases.jsonl"), text).unwrap();
+    folder
+}
+
+/// A model that answers from the request alone. About the quality it first forgets a key.
+fn policy(request: &Value) -> Value {
+    let text = request["messages"].to_string();
+    let content = if text.contains("Style_Match is about") {
+        let second = text.contains("number 1");
+        match (text.contains("could not be used"), second) {
+            (false, _) => "Well. ```json\n{\"style match\": {\"reason\": \"alike\", \"score\": 1}, \"Seams\": 1}\n```",
+            (true, false) => "{\"Style-Match\": 1, \"seams\": \"1\", \"LIGHT\": \"Wrong\", \"Shadow\": 1}",
+            (true, true) => "<Start Final Answer>{\"Style_Match\": 1, \"Seams\": 0, \"Light\": \"N/A\", \"Shadow\": 1}</Start Final Answer>",
+        }
+        .to_owned()
+    } else if text.contains("The question:") {
+        let yes = text.contains("Is the ball red?");
+        format!("<Start Final Answer>{}</Start Final Answer>", if yes { "Yes." } else { "**no**" })
+    } else {
+        "It is there. <Start Final Answer>Table Changed</Start Final Answer>".to_owned()
+    };
+    completion(&json!({ "role": "assistant", "content": content }), "stop")
+}
+
+fn eval(folder: &Path, server: &Server, more: &[&str]) -> Output {
+    let mut command = deeplook(folder);
+    command.args(["eval", "set", "--mode", "plain", "--model", "some-model"]);
+    command.args(["--run", "run", "--base-url", &server.base_url, "--prompts"]).arg(toy());
+    command.args(more).output().unwrap()
+}
+
+fn line<'a>(
+    all: &'a std::collections::BTreeMap<String, Value>,
+    case: &str,
+    criterion: &str,
+) -> &'a Value {
+    let found = all.values().find(|line| line["case"] == case && line["criterion"] == criterion);
+    found.unwrap_or_else(|| panic!("no line for {case}, {criterion}"))
+}
+
+#[test]
+fn questions_have_parts_and_expected_answers_that_no_model_sees() {
+    let folder = data();
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&eval(folder.path(), &server, &["--criterion", "qa"]));
+    let all = lines(&folder.path().join("run"));
+    let first = line(&all, "c0", "qa");
+    assert_eq!((&first["score"], &first["outcome"]), (&json!(100.0), &json!("verdict")));
+    let second = line(&all, "c1", "qa");
+    assert_eq!((&second["score"], &second["label"]), (&json!(50.0), &Value::Null));
+    assert_eq!(second["facts"]["law"], "Reflection");
+    let parts = second["parts"].as_array().unwrap();
+    let of = |key: &str| parts.iter().map(|part| part[key].clone()).collect::<Vec<_>>();
+    assert_eq!(of("question"), [json!("1"), json!("2")]);
+    assert_eq!(of("expected"), [json!("Yes"), json!("Yes")]);
+    assert_eq!(of("label"), [json!("Yes"), json!("No")]);
+    assert_eq!(of("score"), [json!(100.0), json!(0.0)]);
+
+    // The model got the question and the crop, and neither the instruction nor what is expected.
+    let arrived = server.arrived();
+    assert_eq!(arrived.len(), 4);
+    for request in &arrived {
+        let text = request.json().to_string();
+        assert!(
+            text.contains("the place in question") && !text.contains("Add ball"),
+            "{text:.2000}"
+        );
+        assert!(!text.contains("expected"), "{text:.2000}");
+    }
+    let events = files(&folder.path().join("run"));
+    let events: Vec<_> = events.iter().filter(|file| file.ends_with("events.jsonl")).collect();
+    assert_eq!(events.len(), 2);
+    for file in events {
+        let text = fs::read_to_string(file).unwrap();
+        assert!(!text.contains("expected") && text.contains("Is the ball red?"), "{text:.2000}");
+    }
+    for tools in ["recorded", "live"] {
+        let replay = deeplook(folder.path()).args(["replay", "run", "--tools", tools]).output();
+        stdout(&replay.unwrap());
+    }
+}
+
+#[test]
+fn several_keys_are_repaired_scored_and_replayed() {
+    let folder = data();
+    let server = Server::start(vec![Step::Reply(policy)]);
+    stdout(&eval(folder.path(), &server, &["--criterion", "quality"]));
+    let all = lines(&folder.path().join("run"));
+    let first = line(&all, "c0", "quality");
+    let values = json!({"Style_Match": 1, "Seams": 1, "Light": "wrong", "Shadow": 1});
+    assert_eq!(first["values"], values);
+    // The light is worth a quarter, and closes the gate of the shadow.
+    let expected = 10.0 * (0.25_f64 * 0.5).powf(0.25);
+    assert!((first["score"].as_f64().unwrap() - expected).abs() < 1e-9, "{first}");
+    assert_eq!((&first["turns"], &first["label"]), (&json!(2), &Value::Null));
+    // Without seams there is nothing; what does not apply leaves the mean.
+    assert_eq!(line(&all, "c1", "quality")["score"], json!(0.0));
+    let replay = deeplook(folder.path()).args(["replay", "run"]).output().unwrap();
+    stdout(&replay);
+}
+
+/// Always the same words.
+fn stubborn(_: &Value) -> Value {
+    let content = "{\"Style_Match\": 0.75, \"Seams\": 1, \"Light\": \"right\", \"Shadow\": 1}";
+    completion(&json!({ "role": "assistant", "content": content }), "stop")
+}
+
+#[test]
+fn a_value_that_is_not_allowed_is_never_a_number() {
+    let folder = data();
+    let server = Server::start(vec![Step::Reply(stubborn)]);
+    eval(folder.path(), &server, &["--criterion", "quality"]);
+    for line in lines(&folder.path().join("run")).values() {
+        assert_eq!((&line["outcome"], &line["score"]), (&json!("abstained"), &Value::Null));
+        let reason = line["reason"].as_str().unwrap();
+        assert!(reason.contains("Style_Match is 0.75, and must be one of 0, 0.5, 1"), "{reason}");
+    }
+}
+
+#[test]
+fn one_edit_is_judged_by_keys_and_by_a_label() {
+    let folder = data();
+    let server = Server::start(vec![Step::Reply(policy)]);
+    let judge = |criterion: &str| {
+        let mut command = deeplook(folder.path());
+        command.args(["judge", "set/0-source.png", "set/0-edited.png", "-i", "Add ball number 0"]);
+        command.args(["--box", "4,4,20,20", "--mode", "plain", "--criterion", criterion, "--json"]);
+        command.args(["--model", "some-model", "--base-url", &server.base_url, "--prompts"]);
+        printed(&command.arg(toy()).output().unwrap())
+    };
+    let quality = &judge("quality")["judgements"][0];
+    assert_eq!((&quality["values"]["Light"], &quality["label"]), (&json!("wrong"), &Value::Null));
+    let kept = &judge("kept")["judgements"][0];
+    assert_eq!((&kept["label"], &kept["score"]), (&json!("Table Changed"), &json!(50.0)));
+}
