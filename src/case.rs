@@ -8,7 +8,6 @@ use std::sync::{Arc, OnceLock};
 
 use deeplook_tools::registration::Registration;
 use deeplook_tools::{Picture, PictureError, PixelBox};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use self::facts::{Condition, Fact, Facts};
@@ -118,7 +117,7 @@ pub struct Case<P, E = P> {
 pub type EditCase = Case<InputPicture>;
 
 /// A question that a benchmark asks about one case.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CaseQuestion {
     /// Names it within its case.

@@ -3,14 +3,13 @@
 use std::sync::Arc;
 
 use deeplook_tools::Picture;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::hash::Hash;
 use crate::message::{MediaType, SentPicture};
 
 /// The settings of the preparation; part of the manifest.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Preparation {
     /// A longer picture is reduced to this long side.
     pub max_side: u32,

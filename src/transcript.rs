@@ -99,6 +99,11 @@ impl Transcript {
                 let name = visible_line(name);
                 let _ = writeln!(out, "{name}: {}", outcome_text(&decided.outcome));
             }
+            What::Unknown(unknown) => {
+                let kind = visible_line(&unknown.kind);
+                let _ =
+                    writeln!(out, "  {dim}{kind:?}: only a newer deeplook knows this event{dim:#}");
+            }
             What::Decided(_) | What::Finished(_) | What::GaveUp(_) => {}
         }
         out

@@ -2,14 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::answer::{Answered, values_in_words};
 
 /// What a judge found, and what that is worth.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Verdict {
     /// One of the criterion's labels; absent where the answer has several keys.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -59,7 +58,7 @@ pub enum Combine {
 }
 
 /// The end of a judgement.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase", tag = "outcome")]
 pub enum Outcome {
     /// The judge gave an answer.

@@ -6,19 +6,18 @@ use std::collections::btree_map;
 use std::fmt;
 use std::str::FromStr;
 
-use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
 
 /// A text or a number.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Fact {
     /// A text.
     Text(String),
     /// A number, as it was written.
-    Number(#[schemars(with = "f64")] Number),
+    Number(Number),
 }
 
 impl Fact {
@@ -71,7 +70,7 @@ impl<'de> Deserialize<'de> for Fact {
 }
 
 /// Facts by name.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Facts(BTreeMap<String, Fact>);
 
@@ -116,6 +115,15 @@ impl Facts {
     /// Whether nothing is known.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+}
+
+impl IntoIterator for Facts {
+    type Item = (String, Fact);
+    type IntoIter = btree_map::IntoIter<String, Fact>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::message::SentPicture;
 use crate::protocol::Brief;
 use crate::trace::{
     self, Blob, CaseRecord, Event, FORMAT, FileRecord, Finished, Manifest, PackRecord, PartRecord,
-    Preprocessing, Recorder, ResultLine, Sink, ToolsRecord, What,
+    Preprocessing, Recorder, ResultLine, Sink, ToolsRecord, What, stored,
 };
 use crate::verdict::Outcome;
 
@@ -44,8 +44,8 @@ impl<M> Judge<M> {
                 "settings": self.toolbox.settings(),
                 "unavailable": self.toolbox.unavailable(),
             },
-            "limits": self.settings.limits,
-            "preprocessing": self.preprocessing(),
+            "limits": stored::Limits::from(self.settings.limits),
+            "preprocessing": self.preprocessing(None),
         })
     }
 
@@ -59,6 +59,7 @@ impl<M> Judge<M> {
         Manifest {
             format: FORMAT,
             deeplook: env!("CARGO_PKG_VERSION").to_owned(),
+            commit: option_env!("DEEPLOOK_COMMIT").map(str::to_owned),
             case,
             criterion: plan.criterion.id.clone(),
             mode: self.settings.mode,
@@ -72,16 +73,18 @@ impl<M> Judge<M> {
                 unavailable: plan.toolbox.unavailable().clone(),
             },
             limits: self.settings.limits,
-            preprocessing: self.preprocessing(),
+            preprocessing: self.preprocessing(Some(plan)),
             parent: None,
         }
     }
 
-    fn preprocessing(&self) -> Preprocessing {
+    /// How pictures are prepared, and in a judgement each of them.
+    fn preprocessing(&self, plan: Option<&Plan<'_>>) -> Preprocessing {
         Preprocessing {
             sending: self.settings.preparation,
             max_images: self.settings.max_images,
             targets: self.settings.targets,
+            views: plan.map(|plan| plan.shown.views.iter().map(Into::into).collect()),
         }
     }
 
@@ -150,7 +153,7 @@ pub(super) fn of_case(case: &EditCase) -> CaseRecord {
         Some(FileRecord { blob: input.hash().clone(), size: input.picture().size() })
     };
     let others = case.others.iter().map(|(name, input)| (name.clone(), file(input)));
-    case.with_pictures(file(&case.source), file(&case.edited), others.collect()).into()
+    case.with_pictures(file(&case.source), file(&case.edited), others.collect())
 }
 
 /// Keeps the files that a trace starts from, if they are wanted, and starts it.

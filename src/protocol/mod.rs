@@ -10,7 +10,6 @@ mod tests;
 
 use deeplook_tools::scene::View;
 use deeplook_tools::{PictureError, PixelBox, Size};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use self::frames::Frames;
@@ -46,7 +45,7 @@ pub struct BriefPicture {
 }
 
 /// How the targets of a case become parts of the judgement.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Targets {
     /// One part for each target; all together where the pack says so, such as where they are counted.

@@ -7,7 +7,7 @@ use deeplook_tools::scene::{Panel, View};
 use deeplook_tools::{Picture, Toolbox};
 
 use super::evidence::Store;
-use crate::case::{Case, EditCase, InputPicture};
+use crate::case::{EditCase, InputPicture};
 use crate::hash::Hash;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::SentPicture;
@@ -31,8 +31,8 @@ pub(crate) fn impossible_setting(manifest: &Manifest) -> Option<String> {
     let (limits, sending) = (&manifest.limits, &manifest.preprocessing.sending);
     let case = &manifest.case;
     let counted = [
-        ("case.boxes", case.boxes.len()),
-        ("case.pictures", case.pictures.len()),
+        ("case.regions", case.regions.values().map(Vec::len).sum()),
+        ("case.pictures", case.others.len()),
         ("parts", manifest.parts.len()),
     ];
     if let Some((name, count)) = counted.into_iter().find(|(_, count)| *count > MOST_TARGETS) {
@@ -132,10 +132,9 @@ pub(super) fn case(manifest: &Manifest, store: &Store) -> Result<Option<EditCase
     };
     let (Some(source), Some(edited)) = (&record.source, &record.edited) else { return Ok(None) };
     let (source, edited) = (picture("source", source)?, picture("edited", edited)?);
-    let recorded = Case::from(record);
-    let others = recorded.others.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
+    let others = record.others.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
     let others = others.map(|(name, file)| Ok((name.clone(), picture(name, file)?)));
-    Ok(Some(recorded.with_pictures(source, edited, others.collect::<Result<_, String>>()?)))
+    Ok(Some(record.with_pictures(source, edited, others.collect::<Result<_, String>>()?)))
 }
 
 /// The pictures that the task of a part shows, as the record has them.

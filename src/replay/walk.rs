@@ -1,8 +1,8 @@
 //! The way through a trace: today's deliberation says what comes next, and the record must agree.
 
 use std::collections::BTreeMap;
-use std::slice;
 use std::sync::Arc;
+use std::vec;
 
 use deeplook_tools::Toolbox;
 use serde::Serialize;
@@ -14,7 +14,6 @@ use super::evidence::Store;
 use super::look::Live;
 use super::rebuild::{self, Packs};
 use super::report::{Divergence, PixelDifference, Replayed};
-use crate::case::Case;
 use crate::deliberation::{Deliberation, Step};
 use crate::judge::session::{asked, decided};
 use crate::judge::{Judge, Opened, Plan, Told, overall};
@@ -36,7 +35,10 @@ struct Stop;
 pub(super) struct Walk<'a> {
     pub(super) bundle: &'a Bundle,
     pub(super) store: &'a Store,
-    events: slice::Iter<'a, Event>,
+    /// What comes next, with its place; what only a newer version knows is passed over, and said.
+    events: vec::IntoIter<(usize, &'a Event)>,
+    /// Where the last one was.
+    line: usize,
     questions: u32,
     pub(super) looks: u32,
     divergences: Vec<Divergence>,
@@ -54,15 +56,23 @@ struct Part {
 
 impl<'a> Walk<'a> {
     pub(super) fn new(bundle: &'a Bundle, store: &'a Store) -> Self {
+        let events = bundle.events.iter().enumerate();
+        let (newer, events): (Vec<_>, Vec<_>) =
+            events.partition(|(_, event)| matches!(event.event, What::Unknown(_)));
+        let newer = newer.into_iter().map(|(_, event)| {
+            let kind = event.event.kind();
+            (format!("events of the kind {kind:?}"), "only a newer deeplook knows them".to_owned())
+        });
         Self {
             bundle,
             store,
-            events: bundle.events.iter(),
+            events: events.into_iter(),
+            line: 0,
             questions: 0,
             looks: 0,
             divergences: Vec::new(),
             within_tolerance: Vec::new(),
-            not_rerun: BTreeMap::new(),
+            not_rerun: newer.collect(),
         }
     }
 
@@ -159,7 +169,7 @@ impl<'a> Walk<'a> {
         let manifest = &self.bundle.manifest;
         let plan = judge.plan(&manifest.criterion);
         let plan = plan.map_err(|why| self.impossible("manifest.criterion", why.to_string()))?;
-        let case = Case::from(&manifest.case);
+        let case = &manifest.case;
         let mut outcomes = Vec::new();
         for (index, part) in manifest.parts.iter().enumerate() {
             let pictures = rebuild::task_pictures(self.bundle, index);
@@ -284,7 +294,7 @@ impl<'a> Walk<'a> {
     /// Lets the part fail where the record says that it did, for a reason outside of it.
     fn gave_up(&mut self, (part, turn): Place, deliberation: &mut Deliberation) -> bool {
         let Some(What::GaveUp(recorded)) = self.peek() else { return false };
-        self.events.next();
+        self.pass();
         let reason = recorded.reason.clone();
         let today = GaveUp {
             part: part.unwrap_or_default(),
@@ -300,7 +310,7 @@ impl<'a> Walk<'a> {
     fn attempts(&mut self, place: Place) -> Result<(), Stop> {
         let mut number = 0;
         while let Some(What::AttemptFailed(failed)) = self.peek() {
-            self.events.next();
+            self.pass();
             number += 1;
             let found = (Some(failed.part), Some(failed.turn), failed.attempt.attempt);
             let expected = (place.0, place.1, number);
@@ -353,7 +363,7 @@ impl<'a> Walk<'a> {
 
     /// The next event; where there is none, the trace was interrupted here.
     fn next(&mut self, expected: &str) -> Result<&'a What, Stop> {
-        match self.events.next() {
+        match self.pass() {
             Some(event) => Ok(&event.event),
             None if self.bundle.complete => Err(self.out_of_step(expected)),
             None => Err(Stop),
@@ -361,15 +371,20 @@ impl<'a> Walk<'a> {
     }
 
     fn peek(&self) -> Option<&'a What> {
-        self.events.as_slice().first().map(|event| &event.event)
+        self.events.as_slice().first().map(|(_, event)| &event.event)
+    }
+
+    fn pass(&mut self) -> Option<&'a Event> {
+        let (index, event) = self.events.next()?;
+        self.line = index + 1;
+        Some(event)
     }
 
     /// Says that the last event is not what comes next in today's loop.
     fn out_of_step(&mut self, expected: &str) -> Stop {
-        let events = &self.bundle.events;
-        let index = (events.len() - self.events.as_slice().len()).saturating_sub(1);
-        let found = events.get(index).map_or("nothing", |event| event.event.kind());
-        let field = format!("events.jsonl line {}", index + 1);
+        let line = self.line.max(1);
+        let found = self.bundle.events.get(line - 1).map_or("nothing", |event| event.event.kind());
+        let field = format!("events.jsonl line {line}");
         self.differs(NOWHERE, field, json!(found), json!(expected), false);
         Stop
     }
@@ -430,6 +445,10 @@ impl<'a> Walk<'a> {
 fn as_far_as_known(mut today: Manifest, recorded: &Manifest) -> Manifest {
     today.format = recorded.format;
     today.deeplook.clone_from(&recorded.deeplook);
+    today.commit.clone_from(&recorded.commit);
+    if recorded.preprocessing.views.is_none() {
+        today.preprocessing.views = None;
+    }
     today.repeat = recorded.repeat;
     today.parent.clone_from(&recorded.parent);
     today.tools.unavailable.clone_from(&recorded.tools.unavailable);

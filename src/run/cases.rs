@@ -160,7 +160,7 @@ impl Cases {
 /// What is known of an edit without its pictures.
 pub(super) fn record(entry: &Entry, editor: &str) -> CaseRecord {
     let case = entry.case.with_pictures(None, None, BTreeMap::new());
-    Case { editor: Some(editor.to_owned()), ..case }.into()
+    Case { editor: Some(editor.to_owned()), ..case }
 }
 
 #[cfg(test)]

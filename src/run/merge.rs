@@ -176,7 +176,6 @@ fn join(all: &mut Planned, part: &Planned) {
     all.modes.extend(part.modes.iter().copied());
     all.repeats = all.repeats.max(part.repeats);
     all.facts.extend(part.facts.clone());
-    all.types.extend(part.types.clone());
     for (case, editors) in &part.edits {
         all.edits.entry(case.clone()).or_default().extend(editors.iter().cloned());
     }

@@ -220,7 +220,6 @@ fn plan(
         repeats: spec.repeats,
         edits: edits.iter().map(named).collect(),
         facts: edits.iter().map(|(place, _)| cases[*place].known()).collect(),
-        types: BTreeMap::new(),
         shard: spec.select.shard,
     };
     let mut jobs = Vec::new();

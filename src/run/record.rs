@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
 use deeplook_tools::scene::cut;
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::select::Shard;
@@ -21,6 +21,7 @@ use crate::model::parameters::hide_secrets;
 use crate::prompt::Mode;
 use crate::received;
 use crate::trace::ResultLine;
+use crate::trace::stored::{self, Form};
 
 /// What this program writes; it reads the one before too, but does not go on with such a run.
 const FORMAT: u64 = 2;
@@ -32,8 +33,8 @@ const LARGEST: u64 = 256 << 20;
 /// More repetitions of a judgement are a mistake.
 const MOST_REPEATS: u32 = 10_000;
 
-/// `run.json`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// What `run.json` says.
+#[derive(Debug, Clone)]
 pub(crate) struct RunRecord {
     pub format: u64,
     /// When the run was first started.
@@ -48,7 +49,7 @@ pub(crate) struct RunRecord {
 }
 
 /// The judgements that were wanted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Planned {
     pub criteria: BTreeSet<String>,
     pub modes: BTreeSet<Mode>,
@@ -56,19 +57,14 @@ pub(crate) struct Planned {
     /// Of all shards together.
     pub edits: BTreeMap<String, BTreeSet<String>>,
     /// What is known of each case: what is not judged yet is reported under the same headings.
-    #[serde(default)]
     pub facts: BTreeMap<String, Facts>,
-    /// The same in records of the first version: the type of each case that has one.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub types: BTreeMap<String, String>,
     pub shard: Option<Shard>,
 }
 
 impl Planned {
     /// A fact of a case, in words.
     fn fact(&self, case: &str, name: &str) -> Option<String> {
-        let known = self.facts.get(case).and_then(|facts| facts.text(name)).map(Cow::into_owned);
-        known.or_else(|| self.types.get(case).filter(|_| name == Facts::TYPE).cloned())
+        self.facts.get(case).and_then(|facts| facts.text(name)).map(Cow::into_owned)
     }
 
     /// The judgements of this run's shard.
@@ -114,6 +110,33 @@ impl RunRecord {
         Self { format: FORMAT, started, data_set, edits, planned, settings }
     }
 
+    /// What is stored of it.
+    fn stored(&self) -> stored::Run {
+        let Self { format, started, data_set, edits, planned, settings } = self.clone();
+        let Planned { criteria, modes, repeats, edits: of_cases, facts, shard } = planned;
+        let shard = shard.map(|shard| shard.to_string());
+        let (modes, facts) = (Form::of(modes), Form::of(facts));
+        let planned = stored::Planned::new(criteria, modes, repeats, of_cases, facts, shard);
+        let settings = Form::of(settings);
+        stored::Run { format, started, data_set, edits, planned, settings }
+    }
+
+    /// What was stored.
+    fn recalled(stored: stored::Run) -> Result<Self, String> {
+        let stored::Run { format, started, data_set, edits, mut planned, settings } = stored;
+        let facts = planned.all_facts().back();
+        let shard = planned.shard.map(|shard| shard.parse()).transpose()?;
+        let planned = Planned {
+            criteria: planned.criteria,
+            modes: planned.modes.back(),
+            repeats: planned.repeats,
+            edits: planned.edits,
+            facts,
+            shard,
+        };
+        Ok(Self { format, started, data_set, edits, planned, settings: settings.back() })
+    }
+
     fn path(run: &Path) -> PathBuf {
         run.join("run.json")
     }
@@ -143,7 +166,8 @@ impl RunRecord {
                 value["format"]
             );
         }
-        let mut record: Self = serde_json::from_value(value).with_context(broken)?;
+        let stored: stored::Run = serde_json::from_value(value).with_context(broken)?;
+        let mut record = Self::recalled(stored).map_err(anyhow::Error::msg).with_context(broken)?;
         // Nobody should have kept one: it is not shown and not written again.
         for settings in record.settings.values_mut() {
             settings.pointer_mut("/model/params").map(hide_secrets);
@@ -190,7 +214,7 @@ impl RunRecord {
 
     /// Writes the record, whole or not at all.
     pub(crate) fn write(&self, run: &Path) -> anyhow::Result<()> {
-        let mut text = serde_json::to_vec_pretty(self)?;
+        let mut text = serde_json::to_vec_pretty(&self.stored())?;
         text.push(b'\n');
         files::write_atomically(&Self::path(run), &text)
     }

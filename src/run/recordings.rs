@@ -222,7 +222,7 @@ fn recorded(folder: &Path, key: JudgementKey, line: &ResultLine) -> anyhow::Resu
 fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Entry>> {
     let mut cases: BTreeMap<&str, Case<PictureFile, Edits>> = BTreeMap::new();
     let blobs = RunFolder::new(run).blobs();
-    for Recorded { key, folder, case: record, .. } in all {
+    for Recorded { key, folder, case: recorded, .. } in all {
         let file = |what: &str, file: Option<&FileRecord>| match file {
             None => PictureFile::Missing(format!("there was no {what} to judge")),
             Some(file) => match blobs.find(&file.blob) {
@@ -230,7 +230,6 @@ fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Entry>> {
                 Err(problem) => PictureFile::Missing(problem.to_string()),
             },
         };
-        let recorded = Case::from(record);
         let source = file("source", recorded.source.as_ref());
         let edited = file("edited", recorded.edited.as_ref());
         let others = recorded.others.iter();

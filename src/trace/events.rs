@@ -1,18 +1,19 @@
-//! What happens in a judgement, as it is stored: one JSON object a line.
+//! What happens in a judgement; `stored` has the lines of its file.
 
 use deeplook_tools::Size;
 use deeplook_tools::scene::Panel;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::ser::Error as _;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::stored;
 use crate::hash::Hash;
 use crate::message::{MediaType, Message, Part, Reply, SentPicture, ToolCall, ToolChoice, Usage};
 use crate::model::FailedAttempt;
 use crate::verdict::Outcome;
 
 /// Something that happened in a judgement.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Event {
     /// Counted from 0 without a gap.
     pub seq: u64,
@@ -22,23 +23,17 @@ pub struct Event {
     pub event: What,
 }
 
-/// One line of `events.jsonl`.
-#[derive(Debug, Deserialize, JsonSchema)]
-#[schemars(rename = "Event")]
-pub(super) struct Line {
-    /// Counted from 0 without a gap.
-    pub seq: u64,
-    /// Milliseconds since 1970, by the clock of the machine that judged.
-    pub at: u64,
-    /// What happened.
-    pub event: What,
-    /// Over the event and everything before it, the manifest first: one edited line shows.
-    pub seal: Hash,
+impl Serialize for Event {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match stored::Event::of(self.clone()) {
+            Some(stored) => stored.serialize(serializer),
+            None => Err(S::Error::custom("what only a newer version knows is not written")),
+        }
+    }
 }
 
 /// What happened.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// The model was asked.
     Asked(Asked),
@@ -54,11 +49,13 @@ pub enum What {
     Decided(Decided),
     /// The judgement ended. Always the last event of a complete trace.
     Finished(Finished),
+    /// Something that only a newer version of deeplook knows.
+    Unknown(Unknown),
 }
 
 impl What {
     /// The kind of the event, as the trace writes it.
-    pub fn kind(&self) -> &'static str {
+    pub fn kind(&self) -> &str {
         match self {
             Self::Asked(_) => "asked",
             Self::AttemptFailed(_) => "attempt_failed",
@@ -67,12 +64,14 @@ impl What {
             Self::GaveUp(_) => "gave_up",
             Self::Decided(_) => "decided",
             Self::Finished(_) => "finished",
+            Self::Unknown(unknown) => &unknown.kind,
         }
     }
 }
 
 /// The model was asked.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Asked")]
 pub struct Asked {
     /// Which part of the judgement, as in the manifest.
     pub part: usize,
@@ -101,8 +100,7 @@ impl Asked {
 }
 
 /// A message of ours, or the place of one that other events hold.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum StoredMessage {
     /// The rules of the judgement.
     System(String),
@@ -123,8 +121,7 @@ pub enum StoredMessage {
 }
 
 /// A piece of a message.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq)]
 pub enum StoredPart {
     /// Text.
     Text(String),
@@ -133,7 +130,7 @@ pub enum StoredPart {
 }
 
 /// A picture as it was sent to the model.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct StoredPicture {
     /// Its name.
     pub name: String,
@@ -179,7 +176,7 @@ impl From<&Message> for StoredMessage {
 }
 
 /// An attempt to reach the model came to nothing.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct AttemptFailed {
     /// Which part of the judgement.
     pub part: usize,
@@ -190,7 +187,7 @@ pub struct AttemptFailed {
 }
 
 /// The model replied.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Replied {
     /// Which part of the judgement.
     pub part: usize,
@@ -201,12 +198,12 @@ pub struct Replied {
     /// How long it took, attempts included.
     pub elapsed_ms: u64,
     /// Whether the reply was kept from before: nobody was asked, and nothing was paid.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub cached: bool,
 }
 
 /// A tool was called.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Observed")]
 pub struct Observed {
     /// Which part of the judgement.
     pub part: usize,
@@ -232,8 +229,8 @@ impl Observed {
 }
 
 /// What came of a tool call.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::ToolAnswer")]
 pub enum ToolAnswer {
     /// The tool looked.
     Saw {
@@ -252,7 +249,8 @@ pub enum ToolAnswer {
 }
 
 /// A picture that a tool made.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Seen")]
 pub struct Seen {
     /// Its name.
     pub name: String,
@@ -265,7 +263,8 @@ pub struct Seen {
 }
 
 /// A part fails for a reason outside of the deliberation.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::GaveUp")]
 pub struct GaveUp {
     /// Which part of the judgement.
     pub part: usize,
@@ -276,7 +275,8 @@ pub struct GaveUp {
 }
 
 /// A part of the judgement ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Decided")]
 pub struct Decided {
     /// Which part.
     pub part: usize,
@@ -295,8 +295,18 @@ pub struct Decided {
 }
 
 /// The judgement ended.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Finished")]
 pub struct Finished {
     /// How: the worst of its parts.
     pub outcome: Outcome,
+}
+
+/// An event of a kind that came after this program.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unknown {
+    /// Its kind, as the trace writes it.
+    pub kind: String,
+    /// What it holds.
+    pub content: Value,
 }

@@ -12,6 +12,7 @@ use super::manifest::Manifest;
 use super::reader::digest_of;
 use super::seal;
 use super::sink::{Blob, Kept, OpenTrace, Sink, Waiting};
+use super::stored::FORMAT;
 use crate::files::{self, Unsynced};
 use crate::hash::{Hash, Hasher};
 
@@ -142,6 +143,6 @@ impl OpenTrace for OpenBundle {
     fn close(self: Box<Self>) -> io::Result<Option<Kept>> {
         let Self { folder, unsynced, manifest, written, .. } = *self;
         unsynced.note([folder.join("events.jsonl")]);
-        Ok(Some(Kept { folder, digest: digest_of(&manifest, &written.finish()) }))
+        Ok(Some(Kept { folder, digest: digest_of(FORMAT, &manifest, &written.finish()) }))
     }
 }

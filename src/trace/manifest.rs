@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use deeplook_tools::{BoxConvention, PixelBox, Size, ToolSpec};
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::case::{Case, CaseQuestion, Facts, REFERENCE, TARGET};
+use super::stored::{self, FormatVersion, PackRecord, ViewRecord};
+use crate::case::Case;
 use crate::deliberation::Limits;
 use crate::hash::Hash;
 use crate::message::Dialect;
@@ -16,25 +16,17 @@ use crate::prompt::Mode;
 use crate::protocol::Targets;
 use crate::sending::Preparation;
 
-/// The version of the format that this program writes.
-pub const FORMAT: FormatVersion = FormatVersion { major: 1, minor: 0 };
-
-/// A reader takes any minor version of its major version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct FormatVersion {
-    /// Changes when old readers would misunderstand.
-    pub major: u32,
-    /// Changes when something was added that old readers may ignore.
-    pub minor: u32,
-}
-
-/// `manifest.json`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// All that could change a verdict and is known before the first question; `stored` has its file.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "stored::Manifest", into = "stored::Manifest")]
 pub struct Manifest {
     /// The version of the format.
     pub format: FormatVersion,
     /// The version of deeplook that judged.
     pub deeplook: String,
+    /// The commit that it was built from, with a `+` where files were changed; absent where it is not
+    /// known.
+    pub commit: Option<String>,
     /// What was judged.
     pub case: CaseRecord,
     /// By which criterion of the pack.
@@ -59,108 +51,11 @@ pub struct Manifest {
     pub parent: Option<Hash>,
 }
 
-/// The edit that was judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct CaseRecord {
-    /// The name of the case.
-    pub id: String,
-    /// Who edited.
-    pub editor: Option<String>,
-    /// What the editor was told.
-    pub instruction: String,
-    /// The type of the instruction.
-    #[serde(rename = "type")]
-    pub kind: Option<String>,
-    /// A phrase for the target.
-    pub target: Option<String>,
-    /// Where the targets are, in pixels of the source.
-    pub boxes: Vec<PixelBox>,
-    /// The picture before the edit; absent, as the next one, where it could not be read.
-    pub source: Option<FileRecord>,
-    /// The picture after the edit.
-    pub edited: Option<FileRecord>,
-    /// What a good edit looks like.
-    pub reference: Option<FileRecord>,
-    /// Further pictures by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pictures: BTreeMap<String, FileRecord>,
-    /// What else is known of it.
-    #[serde(default, skip_serializing_if = "Facts::is_empty")]
-    pub facts: Facts,
-    /// Further places by name, in pixels of the source.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub regions: BTreeMap<String, Vec<PixelBox>>,
-    /// What a benchmark asks about it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub questions: Vec<CaseQuestion>,
-}
+/// The edit that was judged; a picture is absent where it could not be read.
+pub type CaseRecord = Case<Option<FileRecord>>;
 
-impl From<Case<Option<FileRecord>>> for CaseRecord {
-    fn from(case: Case<Option<FileRecord>>) -> Self {
-        let Case {
-            id,
-            editor,
-            instruction,
-            source,
-            edited,
-            others,
-            mut facts,
-            mut regions,
-            questions,
-        } = case;
-        let mut text = |name| facts.remove(name).map(|fact| fact.to_string());
-        let (kind, target) = (text(Facts::TYPE), text(Facts::TARGET));
-        let mut pictures: BTreeMap<String, FileRecord> =
-            others.into_iter().filter_map(|(name, file)| Some((name, file?))).collect();
-        let reference = pictures.remove(REFERENCE);
-        let boxes = regions.remove(TARGET).unwrap_or_default();
-        Self {
-            id,
-            editor,
-            instruction,
-            kind,
-            target,
-            boxes,
-            source,
-            edited,
-            reference,
-            pictures,
-            facts,
-            regions,
-            questions,
-        }
-    }
-}
-
-impl From<&CaseRecord> for Case<Option<FileRecord>> {
-    fn from(record: &CaseRecord) -> Self {
-        let mut case = Self {
-            id: record.id.clone(),
-            editor: record.editor.clone(),
-            others: record
-                .pictures
-                .iter()
-                .map(|(name, file)| (name.clone(), Some(file.clone())))
-                .collect(),
-            facts: record.facts.clone(),
-            regions: record.regions.clone(),
-            questions: record.questions.clone(),
-            ..Self::new(record.source.clone(), record.edited.clone(), &record.instruction)
-        };
-        case.facts.insert_some(Facts::TYPE, record.kind.clone());
-        case.facts.insert_some(Facts::TARGET, record.target.clone());
-        if !record.boxes.is_empty() {
-            case = case.with_targets(record.boxes.clone());
-        }
-        match &record.reference {
-            Some(reference) => case.with_reference(reference.clone()),
-            None => case,
-        }
-    }
-}
-
-/// A picture file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+/// A picture file of a recorded case.
+#[derive(Debug, Clone, PartialEq)]
 pub struct FileRecord {
     /// Its bytes.
     pub blob: Hash,
@@ -169,7 +64,7 @@ pub struct FileRecord {
 }
 
 /// What a part of a judgement looks at.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PartRecord {
     /// "whole picture", "target 2 of 3", "all targets", "question 4".
     pub name: String,
@@ -180,12 +75,12 @@ pub struct PartRecord {
     /// What the judge is told about the pictures.
     pub notes: Vec<String>,
     /// The question of the case that it asks, if it is about one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
 }
 
 /// Who judged.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Model")]
 pub struct ModelRecord {
     /// The model's name, as asked for.
     pub id: String,
@@ -198,30 +93,14 @@ pub struct ModelRecord {
     /// How it calls tools.
     pub dialect: Dialect,
     /// How it writes boxes.
-    #[schemars(with = "String")]
     pub boxes: BoxConvention,
     /// What its tokens cost; absent where that is not known.
     pub price: Option<Price>,
 }
 
-/// The prompts.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct PackRecord {
-    /// The pack's name.
-    pub name: String,
-    /// Its version.
-    pub version: String,
-    /// The hash over all its files.
-    pub hash: Hash,
-    /// Which variant of it was used, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub variant: Option<String>,
-    /// The files themselves.
-    pub files: BTreeMap<String, Hash>,
-}
-
 /// How pictures are prepared.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Preprocessing")]
 pub struct Preprocessing {
     /// How they are encoded for the model.
     pub sending: Preparation,
@@ -229,10 +108,13 @@ pub struct Preprocessing {
     pub max_images: Option<u32>,
     /// How several targets are judged.
     pub targets: Targets,
+    /// What is done to each picture before it is shown; absent in the first format.
+    pub views: Option<Vec<ViewRecord>>,
 }
 
 /// The tools.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::Tools")]
 pub struct ToolsRecord {
     /// What the model is told of them.
     pub specs: Vec<ToolSpec>,

@@ -21,6 +21,7 @@ mod schema;
 mod seal;
 mod sink;
 mod soundness;
+pub(crate) mod stored;
 
 pub use archive::{ArchiveError, pack, unpack};
 pub use blobs::BlobStore;
@@ -28,24 +29,24 @@ pub(crate) use blobs::LARGEST as LARGEST_BLOB;
 pub use chat::{ChatPictures, conversations};
 pub use events::{
     Asked, AttemptFailed, Decided, Event, Finished, GaveUp, Observed, Replied, Seen, StoredMessage,
-    StoredPart, StoredPicture, ToolAnswer, What,
+    StoredPart, StoredPicture, ToolAnswer, Unknown, What,
 };
 pub use find::{FoundRun, find};
 pub use folder::RunFolder;
 pub(crate) use folder::bundle_name;
 pub use manifest::{
-    CaseRecord, FORMAT, FileRecord, FormatVersion, Manifest, ModelRecord, PackRecord, PartRecord,
-    Preprocessing, ToolsRecord,
+    CaseRecord, FileRecord, Manifest, ModelRecord, PartRecord, Preprocessing, ToolsRecord,
 };
 pub use named::blobs_named;
 pub(crate) use reader::is_unbegun;
 pub use reader::{Bundle, Flaw, TraceError};
 pub use reducer::{Judgement, PartJudgement, reduce};
 pub use results::{
-    Inputs, OutcomeName, PartLine, ResultLine, ResultsError, RunResults, read_results, read_run,
+    OutcomeName, PartLine, ResultLine, ResultsError, RunResults, read_results, read_run,
 };
 pub use rubrics::Rubrics;
 pub use schema::schema;
 pub(crate) use sink::Recorder;
 pub use sink::{Blob, Kept, Memory, OpenTrace, Sink, Waiting};
 pub(crate) use soundness::Worths;
+pub use stored::{FORMAT, FormatVersion, Inputs, PackRecord, ViewRecord};

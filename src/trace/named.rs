@@ -13,9 +13,9 @@ pub fn blobs_named<'a>(manifest: &'a Manifest, events: &'a [Event]) -> BTreeMap<
         named.entry(hash).or_insert(place);
     };
     let case = &manifest.case;
-    for (role, file) in
-        [("source", &case.source), ("edited", &case.edited), ("reference", &case.reference)]
-    {
+    let own = [("source", &case.source), ("edited", &case.edited)];
+    let others = case.others.iter().map(|(role, file)| (role.as_str(), file));
+    for (role, file) in own.into_iter().chain(others) {
         if let Some(file) = file {
             name(&file.blob, format!("manifest.case.{role}"));
         }

@@ -4,10 +4,13 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use serde_json::Value;
+
 use super::blobs::BlobStore;
-use super::events::{Event, Line, What};
-use super::manifest::{FORMAT, Manifest};
+use super::events::{Event, Unknown, What};
+use super::manifest::Manifest;
 use super::seal;
+use super::stored::{self, FORMAT, FormatVersion, KINDS, Line, format1};
 use crate::hash::Hash;
 use crate::received;
 
@@ -40,8 +43,9 @@ impl Bundle {
         // this folder goes.
         let lines =
             if is_nothing(&events_path) { Vec::new() } else { read(&events_path, LARGEST_EVENTS)? };
-        let digest = digest_of(&Hash::of(&text), &Hash::of(&lines));
-        let Lines { events, cut, flaws } = read_lines(&events_path, &lines, Hash::of(&text))?;
+        let digest = digest_of(manifest.format, &Hash::of(&text), &Hash::of(&lines));
+        let Lines { events, cut, flaws } =
+            read_lines(&events_path, &lines, Hash::of(&text), manifest.format)?;
         let finished = matches!(events.last(), Some(Event { event: What::Finished(_), .. }));
         let complete = finished && !cut;
         Ok(Self { folder: folder.to_owned(), manifest, events, complete, flaws, digest })
@@ -79,6 +83,9 @@ fn is_nothing(path: &Path) -> bool {
     }
 }
 
+/// The oldest format that can be read.
+const FIRST: u64 = 1;
+
 /// More is no manifest.
 const LARGEST_MANIFEST: u64 = 16 << 20;
 /// More is no judgement: a turn has a few kilobytes.
@@ -87,29 +94,26 @@ const LARGEST_EVENTS: u64 = 64 << 20;
 fn read_manifest(folder: &Path) -> Result<(Manifest, Vec<u8>), TraceError> {
     let path = folder.join("manifest.json");
     let text = read(&path, LARGEST_MANIFEST)?;
-    check_version(&path, &text)?;
-    let malformed = |e: serde_json::Error| TraceError::Malformed { path, problem: e.to_string() };
-    Ok((serde_json::from_slice(&text).map_err(malformed)?, text))
+    let malformed =
+        |e: serde_json::Error| TraceError::Malformed { path: path.clone(), problem: e.to_string() };
+    let mut value: Value = serde_json::from_slice(&text).map_err(malformed)?;
+    // Before anything else is believed: is this a format we know?
+    let Some(major) = value["format"]["major"].as_u64() else {
+        let problem = "it has no format.major".to_owned();
+        return Err(TraceError::Malformed { path, problem });
+    };
+    if major == FIRST {
+        value = format1::today(value).map_err(malformed)?;
+    } else if major != u64::from(FORMAT.major) {
+        return Err(TraceError::Version { path, found: major });
+    }
+    let stored: stored::Manifest = serde_json::from_value(value).map_err(malformed)?;
+    Ok((stored.into(), text))
 }
 
 fn read(path: &Path, largest: u64) -> Result<Vec<u8>, TraceError> {
     received::read(path, largest)
         .map_err(|source| TraceError::Unreadable { path: path.to_owned(), source })
-}
-
-/// Before anything else is believed: is this a format we know?
-fn check_version(path: &Path, text: &[u8]) -> Result<(), TraceError> {
-    let malformed = |problem: String| TraceError::Malformed { path: path.to_owned(), problem };
-    let value: serde_json::Value =
-        serde_json::from_slice(text).map_err(|e| malformed(e.to_string()))?;
-    let major = value["format"]["major"]
-        .as_u64()
-        .ok_or_else(|| malformed("it has no format.major".to_owned()))?;
-    if major == u64::from(FORMAT.major) {
-        Ok(())
-    } else {
-        Err(TraceError::Version { path: path.to_owned(), found: major })
-    }
 }
 
 /// A line of `events.jsonl` that is not as it was written.
@@ -129,7 +133,12 @@ struct Lines {
     flaws: Vec<Flaw>,
 }
 
-fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceError> {
+fn read_lines(
+    path: &Path,
+    text: &[u8],
+    manifest: Hash,
+    format: FormatVersion,
+) -> Result<Lines, TraceError> {
     let whole = text.iter().rposition(|&b| b == b'\n').map_or(0, |end| end + 1);
     let cut = whole < text.len();
     let (mut events, mut flaws) = (Vec::<Event>::new(), Vec::new());
@@ -144,7 +153,7 @@ fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceEr
             flaw("it is empty".to_owned());
             continue;
         }
-        let Line { seq, at, event, seal } = serde_json::from_slice(line).map_err(|e| {
+        let (Event { seq, at, event }, seal) = read_line(line, format).map_err(|e| {
             TraceError::Malformed { path: path.to_owned(), problem: format!("line {number}: {e}") }
         })?;
         if seq != events.len() as u64 {
@@ -169,10 +178,34 @@ fn read_lines(path: &Path, text: &[u8], manifest: Hash) -> Result<Lines, TraceEr
     Ok(Lines { events, cut, flaws })
 }
 
+/// An event and its seal. What a newer minor version has added is kept as it is.
+fn read_line(line: &[u8], format: FormatVersion) -> serde_json::Result<(Event, Hash)> {
+    let error = match serde_json::from_slice::<Line>(line) {
+        Ok(Line { seq, at, event, seal }) => {
+            return Ok((Event { seq, at, event: event.back() }, seal));
+        }
+        Err(error) => error,
+    };
+    if !format.is_newer() {
+        return Err(error);
+    }
+    let Ok(Line { seq, at, event, seal }) =
+        serde_json::from_slice::<Line<serde_json::Map<String, Value>>>(line)
+    else {
+        return Err(error);
+    };
+    match event.into_iter().next() {
+        Some((kind, content)) if !KINDS.contains(&kind.as_str()) => {
+            Ok((Event { seq, at, event: What::Unknown(Unknown { kind, content }) }, seal))
+        }
+        _ => Err(error),
+    }
+}
+
 /// The root digest of a bundle with these files. Manifest and events name every blob by its hash, so
 /// it covers those too.
-pub(super) fn digest_of(manifest: &Hash, events: &Hash) -> Hash {
-    Hash::of(format!("deeplook trace {}\n{manifest}\n{events}\n", FORMAT.major).as_bytes())
+pub(super) fn digest_of(format: FormatVersion, manifest: &Hash, events: &Hash) -> Hash {
+    Hash::of(format!("deeplook trace {}\n{manifest}\n{events}\n", format.major).as_bytes())
 }
 
 /// A trace that cannot be read.
@@ -207,7 +240,7 @@ pub enum TraceError {
         problem: String,
     },
     /// Another major version.
-    #[error("{} has format {found}, this program reads format {}; use a version of deeplook that wrote it, or a newer one", path.display(), FORMAT.major)]
+    #[error("{} has format {found}, this program reads formats {FIRST} to {}; use the version of deeplook that wrote it, or a newer one", path.display(), FORMAT.major)]
     Version {
         /// Which file.
         path: PathBuf,

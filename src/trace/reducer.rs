@@ -1,5 +1,7 @@
 //! From events to a judgement: the one place that interprets a trace.
 
+use std::collections::BTreeSet;
+
 use serde::{Deserialize, Serialize};
 
 use super::events::{Event, Replied, ToolAnswer, What};
@@ -24,6 +26,9 @@ pub struct Judgement {
     pub usage: Usage,
     /// What all replies cost in US dollars; absent where a price or a count of tokens is not known.
     pub cost: Option<f64>,
+    /// Kinds of events in it that only a newer deeplook knows.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    pub unknown: BTreeSet<String>,
 }
 
 /// What a part of a judgement amounts to.
@@ -71,6 +76,7 @@ pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
         tool_calls: 0,
         usage: Usage::default(),
         cost: price.map(|_| 0.0),
+        unknown: BTreeSet::new(),
     };
     for event in events {
         match &event.event {
@@ -93,6 +99,7 @@ pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
                 }
             }
             What::Finished(finished) => judgement.outcome = Some(finished.outcome.clone()),
+            What::Unknown(unknown) => drop(judgement.unknown.insert(unknown.kind.clone())),
             What::AttemptFailed(_) | What::GaveUp(_) => {}
         }
     }

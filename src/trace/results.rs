@@ -10,16 +10,16 @@ use std::path::{Path, PathBuf};
 use deeplook_tools::scene::{EDITED, ORIGINAL};
 use deeplook_tools::{PixelBox, Size};
 use rayon::prelude::*;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use super::events::{Event, Observed, ToolAnswer, What};
-use super::manifest::{CaseRecord, FileRecord, Manifest};
+use super::manifest::{CaseRecord, Manifest};
 use super::reader::{Bundle, TraceError, is_unbegun};
 use super::reducer::{Judgement, PartJudgement, reduce};
 use super::sink::Kept;
 use super::soundness::Worths;
+use super::stored::{self, Inputs};
 use crate::case::{Condition, Facts};
 use crate::hash::Hash;
 use crate::key::JudgementKey;
@@ -32,133 +32,91 @@ use crate::verdict::Outcome;
 ///
 /// Judgements from elsewhere may have only `case`, `editor`, `criterion`, `type` and `label`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(from = "stored::ResultLine", into = "stored::ResultLine")]
 pub struct ResultLine {
     /// The case.
     pub case: String,
     /// Who edited.
-    #[serde(default)]
     pub editor: Option<String>,
     /// What the editor was told.
-    #[serde(default)]
     pub instruction: Option<String>,
     /// The type of the instruction.
-    #[serde(default, rename = "type")]
     pub kind: Option<String>,
     /// What else is known of the case.
-    #[serde(default, skip_serializing_if = "Facts::is_empty")]
     pub facts: Facts,
     /// By which criterion.
     pub criterion: String,
     /// What the judge got to see.
-    #[serde(default)]
     pub mode: Option<Mode>,
     /// Which repetition, counted from 0.
-    #[serde(default)]
     pub repeat: u32,
     /// Who judged.
-    #[serde(default)]
     pub model: Option<String>,
     /// By which prompts: name, version, and the beginning of their hash, e.g. `dlebench/v1@0123456789ab`.
-    #[serde(default)]
     pub prompts: Option<String>,
     /// In which variant of them, if any.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variant: Option<String>,
     /// How it ended; absent for an interrupted trace. A line from elsewhere that has none is a
     /// verdict if it has a label.
-    #[serde(default)]
     pub outcome: Option<OutcomeName>,
     /// The label of a verdict. Judgements from elsewhere may have its rank instead, from 1 for the worst.
-    #[serde(default, deserialize_with = "label")]
     pub label: Option<String>,
     /// What was answered for each key, where the answer has several.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Value>,
     /// What it is worth, on the criterion's scale.
-    #[serde(default)]
     pub score: Option<f64>,
     /// Its parts, where it has several or they are about questions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub parts: Vec<PartLine>,
     /// Why there is no verdict.
-    #[serde(default)]
     pub reason: Option<String>,
     /// How often the model was asked.
-    #[serde(default)]
     pub turns: Option<u32>,
     /// How often each tool looked.
-    #[serde(default)]
     pub tools: BTreeMap<String, u32>,
     /// Whether something that a tool showed holds at least half of an annotated target; absent
     /// without boxes or without a look.
-    #[serde(default)]
     pub looked_at_target: Option<bool>,
     /// How many pictures the verdict names as its evidence.
-    #[serde(default)]
     pub evidence: Option<usize>,
     /// Width and height of the smallest annotated target as fractions of the picture's.
-    #[serde(default)]
     pub target_scale: Option<[f64; 2]>,
     /// Tokens.
-    #[serde(default)]
     pub usage: Usage,
     /// What its replies cost when they were made, in US dollars; absent where it is not known.
-    #[serde(default)]
     pub cost: Option<f64>,
     /// What was paid for it in this run: replies that were kept from before cost nothing again.
-    #[serde(default)]
     pub paid: Option<f64>,
     /// How many of its replies were kept from before.
-    #[serde(default)]
     pub cached: u32,
     /// When it ended, in milliseconds since 1970.
-    #[serde(default)]
     pub at: Option<u64>,
     /// What was judged.
-    #[serde(default)]
     pub inputs: Option<Inputs>,
     /// From the first event to the last.
-    #[serde(default)]
     pub seconds: Option<f64>,
     /// The folder of the trace, relative to the run's.
-    #[serde(default)]
     pub trace: Option<String>,
     /// The digest of the trace.
-    #[serde(default)]
     pub digest: Option<Hash>,
 }
 
-fn label<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<String>, D::Error> {
-    match Option::<Value>::deserialize(deserializer)? {
-        None => Ok(None),
-        Some(Value::String(name)) => Ok(Some(name)),
-        Some(Value::Number(rank)) => Ok(Some(rank.to_string())),
-        Some(other) => Err(D::Error::custom(format!("`label` is a name or a number, not {other}"))),
-    }
-}
-
 /// What one part of a judgement came to.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(into = "stored::PartLine")]
 pub struct PartLine {
     /// "target 2 of 3", "question 4".
     pub name: String,
     /// How it ended; absent if it was interrupted.
-    #[serde(default)]
     pub outcome: Option<OutcomeName>,
     /// The label of a verdict.
-    #[serde(default)]
     pub label: Option<String>,
     /// What was answered for each key, where the answer has several.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub values: BTreeMap<String, Value>,
     /// What it is worth.
-    #[serde(default)]
     pub score: Option<f64>,
     /// Which question it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     /// The right answer to it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
 }
 
@@ -186,52 +144,9 @@ impl PartLine {
     }
 }
 
-/// What was judged: the hashes of the pictures' files, absent where one could not be read, and one
-/// hash for everything else that is known of the case.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Inputs {
-    /// What is known about the case besides its pictures.
-    pub facts: Hash,
-    /// The picture before the edit.
-    pub source: Option<Hash>,
-    /// The picture after the edit.
-    pub edited: Option<Hash>,
-    /// What a good edit looks like.
-    pub reference: Option<Hash>,
-    /// Further pictures by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub pictures: BTreeMap<String, Hash>,
-}
-
-impl Inputs {
-    /// The inputs of a recorded case.
-    pub fn of(case: &CaseRecord) -> Self {
-        // Whatever a case of today has beyond these is added only where it is there, so that what was
-        // judged before still counts as the same.
-        let mut facts =
-            vec![json!(case.instruction), json!(case.kind), json!(case.target), json!(case.boxes)];
-        if !case.facts.is_empty() || !case.regions.is_empty() || !case.questions.is_empty() {
-            facts.push(json!([case.facts, case.regions, case.questions]));
-        }
-        let facts = json!(facts);
-        let hash = |file: &Option<FileRecord>| file.as_ref().map(|file| file.blob.clone());
-        Self {
-            facts: Hash::of(facts.to_string().as_bytes()),
-            source: hash(&case.source),
-            edited: hash(&case.edited),
-            reference: hash(&case.reference),
-            pictures: case
-                .pictures
-                .iter()
-                .map(|(name, file)| (name.clone(), file.blob.clone()))
-                .collect(),
-        }
-    }
-}
-
 /// The name of an [`Outcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[serde(from = "stored::OutcomeName", into = "stored::OutcomeName")]
 pub enum OutcomeName {
     /// There is a label.
     Verdict,
@@ -292,7 +207,7 @@ impl ResultLine {
         let mut seen = None;
         for look in looks {
             *tools.entry(look.call.name.clone()).or_insert(0) += 1;
-            if !case.boxes.is_empty() {
+            if !case.targets().is_empty() {
                 seen = Some(seen.unwrap_or(false) || shows_target(look, case));
             }
         }
@@ -312,7 +227,7 @@ impl ResultLine {
             case: case.id.clone(),
             editor: case.editor.clone(),
             instruction: Some(case.instruction.clone()),
-            kind: case.kind.clone(),
+            kind: case.facts.text(Facts::TYPE).map(Cow::into_owned),
             facts: known(case),
             criterion: manifest.criterion.clone(),
             mode: Some(manifest.mode),
@@ -539,13 +454,13 @@ pub enum ResultsError {
 /// What is known of a case besides its type, which has a field of its own.
 fn known(case: &CaseRecord) -> Facts {
     let mut facts = case.facts.clone();
-    facts.insert_some(Facts::TARGET, case.target.clone());
+    facts.remove(Facts::TYPE);
     facts
 }
 
 fn smallest_target(case: &CaseRecord) -> Option<[f64; 2]> {
     let Size { width, height } = case.source.as_ref()?.size;
-    let smallest = case.boxes.iter().min_by(|a, b| a.area().total_cmp(&b.area()))?;
+    let smallest = case.targets().iter().min_by(|a, b| a.area().total_cmp(&b.area()))?;
     Some([smallest.width() / f64::from(width), smallest.height() / f64::from(height)])
 }
 
@@ -568,5 +483,5 @@ fn shows_target(look: &Observed, case: &CaseRecord) -> bool {
     let half = |target: &PixelBox, place: &PixelBox| {
         target.intersection(place).area() >= 0.5 * target.area()
     };
-    case.boxes.iter().any(|target| places.iter().any(|place| half(target, place)))
+    case.targets().iter().any(|target| places.iter().any(|place| half(target, place)))
 }

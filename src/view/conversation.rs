@@ -166,7 +166,7 @@ impl Conversation<'_> {
                 What::Replied(replied) => (replied.part, replied.turn),
                 What::Observed(observed) => (observed.part, observed.turn),
                 What::GaveUp(gave_up) => (gave_up.part, gave_up.turn),
-                What::Decided(_) | What::Finished(_) => continue,
+                What::Decided(_) | What::Finished(_) | What::Unknown(_) => continue,
             };
             let view = turns.entry(part).or_default().entry(turn).or_default();
             view.number = turn;
@@ -185,7 +185,7 @@ impl Conversation<'_> {
                     view.looks.push(self.look(observed));
                 }
                 What::GaveUp(gave_up) => view.gave_up = Some(visible(&gave_up.reason)),
-                What::Decided(_) | What::Finished(_) => {}
+                What::Decided(_) | What::Finished(_) | What::Unknown(_) => {}
             }
         }
         let parts = judgement.parts.iter().enumerate();

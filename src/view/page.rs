@@ -16,6 +16,7 @@ use super::conversation::{Conversation, OutcomeView, PartView, PictureView, pret
 use super::index::{Entry, Index, Row};
 use super::pictures::PictureNames;
 use crate::answer::AnswerForm;
+use crate::case::Facts;
 use crate::hash::Hash;
 use crate::received;
 use crate::trace::{Bundle, Event, FileRecord, Manifest, reduce};
@@ -196,6 +197,12 @@ impl Pages {
                 visible(&flaw.problem)
             ));
         }
+        for kind in &judgement.unknown {
+            notices.push(format!(
+                "This trace is of a newer deeplook: it holds events of the kind {:?}, which are not shown.",
+                visible(kind)
+            ));
+        }
         let outcome = judgement.outcome.as_ref();
         if let Some(line) = &entry.line {
             let told = line.label.as_deref();
@@ -282,8 +289,9 @@ fn facts(manifest: &Manifest) -> Vec<(&'static str, String)> {
             facts.push((name, visible(&text)));
         }
     };
-    fact("Type", case.kind.clone());
-    fact("Target", case.target.clone());
+    let known = |name| case.facts.text(name).map(std::borrow::Cow::into_owned);
+    fact("Type", known(Facts::TYPE));
+    fact("Target", known(Facts::TARGET));
     fact("Editor", case.editor.clone());
     fact("Mode", Some(manifest.mode.to_string()));
     fact("Model", Some(model.id.clone()));
@@ -296,6 +304,7 @@ fn facts(manifest: &Manifest) -> Vec<(&'static str, String)> {
     fact("Without", Some(without.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty()));
     fact("Forked from", manifest.parent.as_ref().map(Hash::to_string));
     fact("deeplook", Some(manifest.deeplook.clone()));
+    fact("Commit", manifest.commit.clone());
     facts
 }
 
@@ -315,21 +324,19 @@ fn stage(pictures: &dyn PictureNames, manifest: &Manifest) -> Vec<StagePicture> 
     let case = &manifest.case;
     let source_size = case.source.as_ref().map(|file| file.size);
     let mut stage = Vec::new();
+    let reference = case.reference().and_then(Option::as_ref);
     for (id, name, file) in [
-        ("source", "Original", &case.source),
-        ("edited", "Edited", &case.edited),
-        ("reference", "Reference", &case.reference),
+        ("source", "Original", case.source.as_ref()),
+        ("edited", "Edited", case.edited.as_ref()),
+        ("reference", "Reference", reference),
     ] {
         if file.is_none() && id == "reference" {
             continue;
         }
-        let same = file.as_ref().map(|file| file.size) == source_size;
+        let same = file.map(|file| file.size) == source_size;
         let boxes =
-            if same { case.boxes.iter().map(corner_and_size).collect() } else { Vec::new() };
-        stage.push(StagePicture {
-            picture: stage_picture(pictures, id, name, file.as_ref()),
-            boxes,
-        });
+            if same { case.targets().iter().map(corner_and_size).collect() } else { Vec::new() };
+        stage.push(StagePicture { picture: stage_picture(pictures, id, name, file), boxes });
     }
     stage
 }

@@ -135,6 +135,43 @@ fn the_command_line_stands_in_the_commands() {
     }
 }
 
+/// What is written to disk has types of its own: those of the house convert to them, and nothing of
+/// the house is in them.
+#[test]
+fn what_is_stored_has_types_of_its_own() {
+    let trace = root().join("src/trace");
+    for source in sources(&root().join("src")) {
+        let path = source.path.strip_prefix(root()).unwrap().display().to_string();
+        let stored = source.path.starts_with(trace.join("stored"));
+        if stored {
+            let houses = ["message", "model", "verdict", "prompt", "protocol", "sending", "case"];
+            let field = source.code.lines().find(|line| {
+                let line = line.trim_start().trim_start_matches("pub(crate) ");
+                line.split_once(": ").is_some_and(|(name, kind)| {
+                    name.chars().all(|c| c.is_ascii_lowercase() || c == '_')
+                        && (kind.contains("deeplook_tools::")
+                            || houses.iter().any(|house| kind.contains(&format!("{house}::"))))
+                        && line.ends_with(',')
+                })
+            });
+            assert_eq!(field, None, "{path}");
+        } else if ["manifest.rs", "events.rs", "results.rs"]
+            .iter()
+            .any(|file| source.path == trace.join(file))
+        {
+            let mut lines = source.code.lines().peekable();
+            while let Some(line) = lines.next() {
+                if line.contains("derive(") && line.contains("erialize") {
+                    let next = lines.peek().unwrap();
+                    assert!(next.contains("\"stored::"), "{path}: {line} {next}");
+                }
+            }
+        }
+    }
+    let record = fs::read_to_string(root().join("src/run/record.rs")).unwrap();
+    assert!(!record.contains("Deserialize"), "run.json is read as stored::Run");
+}
+
 /// A package holds only what is in its own folder.
 #[test]
 fn nothing_is_included_from_another_package() {

@@ -404,7 +404,7 @@ fn a_retouched_crop_is_found_with_how_much_and_where() {
 fn hostile_bundles_are_errors_with_a_clear_text_and_no_panic() {
     let deep = format!("{}1{}", "[".repeat(5000), "]".repeat(5000));
     let cases: [(&str, &str, Value); 5] = [
-        ("/case/source/blob", "not a hash", json!("../../../../etc/passwd")),
+        ("/case/pictures/source/blob", "not a hash", json!("../../../../etc/passwd")),
         ("/limits/turns", "limits.turns", json!(4_000_000_000u32)),
         ("/parts", "invalid type", json!("no list")),
         ("/format/major", "format.major", json!("one")),
@@ -601,6 +601,46 @@ fn the_future_is_refused_by_every_reader() {
 }
 
 #[test]
+fn a_newer_minor_version_is_shown_as_far_as_it_is_known_and_the_rest_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let newer = examples().join("newer");
+    let path = newer.to_str().unwrap();
+    let shown = run(folder.path(), &["trace", "show", path]);
+    let text = String::from_utf8_lossy(&shown.stdout).into_owned();
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    for words in ["\"consulted\": only a newer deeplook", "It is blue now.", "Flawless Execution"] {
+        assert!(text.contains(words), "{text}");
+    }
+    let (code, report) = replay(folder.path(), &[path]);
+    assert_eq!((code, &report["passed"]), (Some(0), &json!(1)), "{report:#}");
+    let not_rerun = report["traces"][0]["not_rerun"].to_string();
+    assert!(not_rerun.contains("consulted"), "{not_rerun}");
+    assert_eq!(replay(folder.path(), &[path, "--strict"]).0, Some(1));
+    let view = run(folder.path(), &["view", path, "--out", "pages"]);
+    assert_eq!(view.status.code(), Some(0), "{}", stderr(&view));
+    let page = fs::read_to_string(folder.path().join("pages/case/0.html")).unwrap();
+    assert!(page.contains("consulted") && page.contains("Flawless Execution"), "{page}");
+    let report = run(folder.path(), &["report", path]);
+    assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
+
+    // In a version that we know, an event that we do not know is a mistake; so is one that we do know
+    // and that lacks something.
+    let mut copy = Copy::of("plain-verdict-edited-if");
+    copy.events[1]["event"] = json!({ "consulted": {} });
+    copy.write_sealed();
+    let error = Bundle::read(&copy.bundle()).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("consulted"), "{error}");
+    copy.manifest["format"]["minor"] = json!(9);
+    fs::write(copy.bundle().join("manifest.json"), copy.manifest.to_string()).unwrap();
+    copy.write_sealed();
+    assert_eq!(Bundle::read(&copy.bundle()).unwrap().events[1].event.kind(), "consulted");
+    copy.events[1]["event"] = json!({ "replied": {} });
+    copy.write_sealed();
+    let error = Bundle::read(&copy.bundle()).unwrap_err().to_string();
+    assert!(error.contains("line 2") && error.contains("missing field"), "{error}");
+}
+
+#[test]
 fn a_fork_keeps_the_first_turns_and_names_its_parent() {
     let folder = tempfile::tempdir().unwrap();
     let parent = golden("tool-native");
@@ -639,7 +679,7 @@ fn a_fork_keeps_the_first_turns_and_names_its_parent() {
 }
 
 #[test]
-fn traces_of_the_first_tools_still_show_and_replay() {
+fn traces_of_the_first_format_still_show_view_and_replay() {
     // Commands keep their cache where they run, and that is not where the traces are.
     let elsewhere = tempfile::tempdir().unwrap();
     let first = examples().join("run");
@@ -656,5 +696,18 @@ fn traces_of_the_first_tools_still_show_and_replay() {
         let bundle = entry.unwrap().path();
         let shown = run(elsewhere.path(), &["trace", "show", bundle.to_str().unwrap()]);
         assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+        let manifest = Bundle::read(&bundle).unwrap().manifest;
+        assert_eq!((manifest.format.major, manifest.commit), (1, None));
+        assert_eq!(manifest.case.facts.text("type").unwrap(), "Change Color");
+        assert!(manifest.case.source.is_some() && manifest.case.edited.is_some());
+        let oracle = bundle.to_string_lossy().contains("oracle");
+        assert_eq!(manifest.case.reference().is_some(), oracle, "{}", bundle.display());
+        assert_eq!(manifest.case.targets().is_empty(), !oracle, "{}", bundle.display());
     }
+    let view = run(elsewhere.path(), &["view", first, "--out", "pages"]);
+    assert_eq!(view.status.code(), Some(0), "{}", stderr(&view));
+    let pages = fs::read_dir(elsewhere.path().join("pages/case")).unwrap().count();
+    assert_eq!(pages, 12);
+    let report = run(elsewhere.path(), &["report", first]);
+    assert_eq!(report.status.code(), Some(0), "{}", stderr(&report));
 }

@@ -241,7 +241,7 @@ fn hostile_damaged_and_future_traces_are_shown_for_what_they_are() {
     let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     manifest["case"]["instruction"] = json!(evil);
     manifest["case"]["id"] = json!(evil);
-    let source = manifest["case"]["source"]["blob"].as_str().unwrap().to_owned();
+    let source = manifest["case"]["pictures"]["source"]["blob"].as_str().unwrap().to_owned();
     fs::write(&path, manifest.to_string()).unwrap();
     let path = second.join("manifest.json");
     manifest["format"]["major"] = json!(99);

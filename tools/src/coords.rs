@@ -99,6 +99,11 @@ impl PixelBox {
         ((self.x1 + self.x2) / 2.0, (self.y1 + self.y2) / 2.0)
     }
 
+    /// The four edges as they are stored: whole numbers stay whole, others get at most two decimals.
+    pub fn in_short(&self) -> [serde_json::Number; 4] {
+        self.edges().map(tidy)
+    }
+
     /// True where the box holds no area, or an edge is not a finite number.
     pub fn is_empty(&self) -> bool {
         !(self.width() > 0.0 && self.height() > 0.0 && self.area().is_finite())
@@ -187,7 +192,7 @@ fn numbers(values: [f64; 4]) -> String {
 
 impl Serialize for PixelBox {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.edges().map(tidy).serialize(serializer)
+        self.in_short().serialize(serializer)
     }
 }
 

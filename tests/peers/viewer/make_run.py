@@ -63,7 +63,7 @@ def write(out, name, manifest, events):
     for file, text in zip(["manifest.json", "events.jsonl"], texts):
         (folder / file).write_text(text, encoding="utf-8")
     hashes = [hashlib.sha256(text.encode()).hexdigest() for text in texts]
-    return hashlib.sha256(f"deeplook trace 1\n{hashes[0]}\n{hashes[1]}\n".encode()).hexdigest()
+    return hashlib.sha256(f"deeplook trace {manifest['format']['major']}\n{hashes[0]}\n{hashes[1]}\n".encode()).hexdigest()
 
 
 def many(bundles, out, count):
@@ -76,7 +76,7 @@ def many(bundles, out, count):
             model, rest = MODELS[rest % 2], rest // 2
             editor, case = EDITORS[rest % 8], rest // 8
             manifest, events = json.loads(json.dumps(rng.choice(by_criterion[criterion])))
-            manifest["case"] |= {"id": f"{case:05}", "editor": editor, "type": TYPES[case % 7]}
+            manifest["case"] |= {"id": f"{case:05}", "editor": editor, "facts": {"type": TYPES[case % 7]}}
             manifest["model"]["id"] = model
             label, score = rng.choices(LABELS[criterion], [4, 3, 2, 2])[0]
             outcome = {"outcome": "verdict", "label": label, "score": score}
@@ -113,9 +113,9 @@ def attacked(value, key=None):
 
 def hostile(bundles, out):
     for number, (manifest, events) in enumerate(bundles[:4]):
-        case = {name: manifest["case"][name] for name in ("source", "edited", "reference", "boxes")}
+        case = {name: manifest["case"][name] for name in ("pictures", "regions")}
         evil = attacked(manifest)
-        evil["case"] |= case | {"type": ATTACK + "type", "editor": ATTACK + "editor"}
+        evil["case"] |= case | {"facts": {"type": ATTACK + "type"}, "editor": ATTACK + "editor"}
         evil["pack"] = manifest["pack"]
         evil["deeplook"] = ATTACK
         evil["tools"] = attacked(manifest["tools"])
@@ -135,12 +135,12 @@ def hostile(bundles, out):
             for name, content in (("reference", svg), ("edited", html)):
                 blob = hashlib.sha256(content).hexdigest()
                 (out / "blobs" / f"{blob}.png").write_bytes(content)
-                evil["case"][name] = {"blob": blob, "size": {"width": 10, "height": 10}}
+                evil["case"]["pictures"][name] = {"blob": blob, "size": {"width": 10, "height": 10}}
         write(out, f"hostile-{number}", evil, evil_events)
     manifest, events = bundles[4]
     write(out, "from-the-future", manifest | {"format": {"major": 99, "minor": 0}}, events)
     write(out, "missing-blob", manifest, events)
-    (out / "blobs" / f"{manifest['case']['edited']['blob']}.png").unlink()
+    (out / "blobs" / f"{manifest['case']['pictures']['edited']['blob']}.png").unlink()
     write(out, "damaged", *bundles[5])
     damaged = out / "judgements/damaged/events.jsonl"
     damaged.write_text("{not json\n" + damaged.read_text(encoding="utf-8"), encoding="utf-8")
