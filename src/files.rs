@@ -115,10 +115,13 @@ impl Unsynced {
             Ok(())
         };
         thread::scope(|scope| {
-            let threads: Vec<_> =
-                (0..files.len().min(THREADS)).map(|_| scope.spawn(some)).collect();
+            // As many as can be had; we are one of them, so that there is always one.
+            let spawned = |_| thread::Builder::new().spawn_scoped(scope, some).ok();
+            let threads: Vec<_> = (1..files.len().min(THREADS)).map_while(spawned).collect();
             let crashed = |_| Err(io::Error::other("a sync crashed"));
-            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(crashed))
+            let ours = some();
+            threads.into_iter().try_for_each(|thread| thread.join().unwrap_or_else(crashed))?;
+            ours
         })?;
         // Names after what they name.
         folders.iter().try_for_each(|folder| sync_folder(folder))

@@ -76,7 +76,10 @@ fn bounded(file: File, largest: u64) -> io::Result<Vec<u8>> {
 }
 
 fn too_large(largest: u64) -> io::Error {
-    let text = format!("it is larger than {} MiB", largest >> 20);
+    let text = match largest >> 20 {
+        0 => format!("it is larger than {} KiB", largest >> 10),
+        mib => format!("it is larger than {mib} MiB"),
+    };
     io::Error::new(io::ErrorKind::FileTooLarge, text)
 }
 

@@ -23,7 +23,8 @@ Examples:
   deeplook judge before.jpg after.png -i \"Remove the cup\" --mode oracle --box 210,80,260,140 --reference good.png
 
 Without --model (or DEEPLOOK_MODEL) the offline judge `rules` decides: a baseline that needs no key.
-The key for a server comes from the environment: OPENAI_API_KEY, or what the profile names.")]
+The key for a server comes from the environment: OPENAI_API_KEY, or what the profile names; or from the
+file that the same name with _FILE behind it names, such as OPENAI_API_KEY_FILE.")]
 pub(crate) struct JudgeArgs {
     /// The picture before the edit.
     pub source: PathBuf,

@@ -3,12 +3,12 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread;
 
 use deeplook_tools::{Scene, ToolError, ToolOutput, Toolbox};
 use serde_json::json;
-use tokio::sync::{OnceCell, Semaphore, SemaphorePermit};
+use tokio::sync::OnceCell;
 
+use super::cores::{Core, Cores};
 use crate::hash::Hash;
 use crate::message::{SentPicture, ToolCall};
 use crate::sending::Preparation;
@@ -17,9 +17,9 @@ use crate::sending::Preparation;
 const MOST: usize = 192 << 20;
 
 /// The looks of all judgements that share it.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Looks {
-    cores: Semaphore,
+    cores: Cores,
     kept: Mutex<Kept>,
 }
 
@@ -46,13 +46,6 @@ struct Kept {
     /// The finished ones, oldest first.
     order: VecDeque<(Hash, usize)>,
     bytes: usize,
-}
-
-impl Default for Looks {
-    fn default() -> Self {
-        let cores = thread::available_parallelism().map_or(2, usize::from);
-        Self { cores: Semaphore::new(cores), kept: Mutex::default() }
-    }
 }
 
 /// Why there is no look at all.
@@ -118,9 +111,8 @@ impl Looks {
     }
 
     /// Waits for a core, for anything that keeps one busy; it is given back with what is returned.
-    pub async fn core(&self) -> Option<SemaphorePermit<'_>> {
-        // Never closed, so that it is never without.
-        self.cores.acquire().await.ok()
+    pub async fn core(&self) -> Core<'_> {
+        self.cores.one().await
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Kept> {

@@ -1,5 +1,6 @@
 //! The judge: drives a deliberation with a model and tools, and records all of it.
 
+mod cores;
 mod looks;
 mod recalled;
 mod record;
@@ -14,6 +15,8 @@ use deeplook_tools::{Scene, ToolSpec, Toolbox};
 use serde_json::json;
 use tracing::Instrument as _;
 
+pub use self::cores::Core;
+pub(crate) use self::cores::watched;
 pub use self::looks::Looks;
 pub(crate) use self::recalled::ONLY_RECORDED;
 pub use self::recalled::{Recalled, RecalledLook, RecalledPart};

@@ -3,6 +3,7 @@
 mod endpoint;
 mod gate;
 mod kept;
+mod key_file;
 mod masking;
 pub mod openai;
 pub(crate) mod parameters;

@@ -27,7 +27,7 @@ use super::problem::Problem;
 use super::profile::Profile;
 use super::retry::RetryPolicy;
 use super::wire::{Renderer, call_ids};
-use super::{ChatModel, FailedAttempt, ModelError, reply};
+use super::{ChatModel, FailedAttempt, ModelError, key_file, reply};
 use crate::hash::Hash;
 use crate::message::{Message, Reply, Request};
 
@@ -95,13 +95,18 @@ impl OpenAi {
         })?;
         let base_url = BaseUrl::parse(&base_url).map_err(ModelError::Refused)?;
         let key_env = profile.key_env.clone();
+        let key = match (key, &key_env) {
+            (None, Some(variable)) => key_file::find(variable).map_err(ModelError::Refused)?,
+            (key, _) => key,
+        };
         if let (None, Some(variable)) = (&key, &key_env)
             && own_place
             && base_url.tls
         {
             let server = &base_url.shown;
             return Err(ModelError::Refused(format!(
-                "{server} wants a key: set the environment variable {variable}"
+                "{server} wants a key: set the environment variable {variable}, or {variable}_FILE to the \
+                 path of a file that holds it"
             )));
         }
         let peer = Arc::new(Peer::new(model, base_url, key, key_env, timeout));

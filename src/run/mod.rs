@@ -32,6 +32,7 @@
 
 mod cases;
 mod changes;
+mod death;
 mod error;
 mod folder;
 mod forecast;
@@ -167,7 +168,8 @@ impl<'a> Run<'a> {
             (sink, _) => OpenRun::elsewhere(sink.unwrap_or_else(|| Arc::new(Memory))),
         };
         let jobs = ready.to_do(&spec, &ledger)?;
-        ledger.notes.extend(UnderWay::open(ready.folder.as_deref()).remark(&jobs));
+        let under_way = UnderWay::open(ready.folder.as_deref());
+        ledger.notes.extend(under_way.remark(&jobs));
         tell(Progress::Begins(&Beginning::of(&ready, &spec, &ledger, jobs.len())));
         let shared = Arc::new(Shared {
             replies: kept_replies(&spec)?,
@@ -181,7 +183,7 @@ impl<'a> Run<'a> {
             cases: Arc::new(ready.cases),
             recordings: ready.recordings,
             sink,
-            folder: ready.folder.clone(),
+            under_way,
             shared: Arc::clone(&shared),
             gate: ready.gate,
             priced: ready.price.is_some(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::mem;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -21,7 +20,7 @@ use super::summary::{End, Ending};
 use super::under_way::{Care, UnderWay};
 use crate::case::EditCase;
 use crate::dataset::Entry;
-use crate::judge::{Judge, JudgeError, Prepared, Shared};
+use crate::judge::{Judge, JudgeError, Prepared, Shared, watched};
 use crate::key::JudgementKey;
 use crate::model::{AnyModel, Gate};
 use crate::prompt::Mode;
@@ -50,8 +49,7 @@ pub(super) struct Runner {
     /// Where only what was seen before counts.
     pub recordings: Option<Recordings>,
     pub sink: Arc<dyn Sink>,
-    /// The folder of the run; `None` where its traces go elsewhere.
-    pub folder: Option<PathBuf>,
+    pub under_way: UnderWay,
     pub shared: Arc<Shared>,
     pub gate: Arc<Gate>,
     /// Whether it is known what is paid.
@@ -67,7 +65,6 @@ type Ended = (JudgementKey, Result<ResultLine, JudgeError>);
 struct Work {
     runner: Runner,
     cases: Cases,
-    under_way: UnderWay,
 }
 
 impl Runner {
@@ -80,11 +77,10 @@ impl Runner {
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> anyhow::Result<Ending> {
         let cases = Cases::new(Arc::clone(&self.cases));
-        let under_way = UnderWay::open(self.folder.as_deref());
-        let work = Arc::new(Work { runner: self, cases, under_way });
+        let work = Arc::new(Work { runner: self, cases });
         let end = Self::work(&work, jobs, ledger, stop_asked, tell).await;
         // Whatever is left was stopped, and is not to blame.
-        work.under_way.forgive();
+        work.runner.under_way.end();
         end
     }
 
@@ -95,7 +91,7 @@ impl Runner {
         stop_asked: &Stop,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> anyhow::Result<Ending> {
-        jobs.sort_by_key(|job| work.under_way.care(&job.key));
+        jobs.sort_by_key(|job| work.runner.under_way.care(&job.key));
         let mut tally = Tally::new(jobs.len());
         let mut jobs = jobs.into_iter().peekable();
         let mut under_way: JoinSet<Ended> = JoinSet::new();
@@ -111,7 +107,7 @@ impl Runner {
                 stop = work.runner.shared.allowance.reached().map(limit);
             }
             while stop.is_none() && under_way.len() < work.runner.places(finished.len()) {
-                let alone = |job: &Job| work.under_way.care(&job.key) == Care::Alone;
+                let alone = |job: &Job| work.runner.under_way.care(&job.key) == Care::Alone;
                 let waits = |job: &Job| alone(job) && !under_way.is_empty();
                 let Some(job) = jobs.next_if(|job| !waits(job)) else { break };
                 under_way.spawn(Arc::clone(work).judge(job));
@@ -259,8 +255,8 @@ fn settle(ended: Result<Ended, JoinError>) -> Settled {
 
 impl Work {
     async fn judge(self: Arc<Self>, Job { case, key }: Job) -> Ended {
-        let begun = self.under_way.begin(&key);
-        let judged = self.line(case, &key).await;
+        let begun = self.runner.under_way.begin(&key);
+        let judged = watched(begun.watch(), self.line(case, &key)).await;
         match &judged {
             Ok(_) => begun.finish(),
             Err(_) => drop(begun),
@@ -274,7 +270,7 @@ impl Work {
         let Some(judge) = judges.get(mode) else {
             return Err(JudgeError::NoSuchMode { criterion: criterion.clone(), mode: *mode });
         };
-        if let Some(reason) = self.under_way.given_up(key) {
+        if let Some(reason) = self.runner.under_way.given_up(key) {
             return self.unasked(judge, place, key, Outcome::Failed { reason }).await;
         }
         if let Some(reason) = shared.allowance.reached() {

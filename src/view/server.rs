@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::ASSETS;
 use super::index::Index;
 use super::page::Pages;
-use super::patience::Impatient;
+use super::patience::{Impatient, Patience};
 use super::query;
 use crate::hash::Hash;
 
@@ -82,10 +82,11 @@ pub(crate) async fn serve(
         .fallback(async || (StatusCode::NOT_FOUND, "there is no such page\n"))
         .layer(middleware::from_fn_with_state(address.port(), guard))
         .with_state(viewer);
+    let listener = Impatient::new(listener, Patience::default());
     ready(address)?;
     // Whoever stops it waits for nobody: half a request may never be finished.
     tokio::select! {
-        served = async { axum::serve(Impatient(listener), router).await } => Ok(served?),
+        served = async { axum::serve(listener, router).await } => Ok(served?),
         () = stop => Ok(()),
     }
 }

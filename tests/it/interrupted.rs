@@ -6,6 +6,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use serde_json::Value;
 
 use super::command::{deeplook, json, stderr, stdout};
@@ -118,49 +119,107 @@ fn the_first_interrupt_waits_and_the_second_does_not() {
 }
 
 #[test]
-fn a_judgement_in_which_processes_die_does_not_stop_the_run_for_ever() {
+fn however_often_it_is_killed_no_judgement_is_given_up() {
+    let folder = data(1);
+    let server = Server::start(vec![Step::Reply(slowly)]);
+    let more = ["--no-cache", "--criterion", "vc", "--concurrency", "2"];
+    let mut killed = 0;
+    for round in 0..60u64 {
+        let mut child = started(eval(folder.path(), &server, &more));
+        // From the very beginning to the time of an answer.
+        thread::sleep(Duration::from_millis(3 + 7 * round % 61));
+        child.kill().unwrap();
+        killed += usize::from(!child.wait().unwrap().success());
+        // An answer that came in time is a judgement that cannot be killed any more.
+        let _ = fs::remove_dir_all(folder.path().join("run/judgements"));
+        let _ = fs::remove_file(folder.path().join("run/results.jsonl"));
+    }
+    assert!(killed >= 50, "it was killed {killed} times");
+    let shown = stdout(&run(folder.path(), &server, &more));
+    assert!(shown.contains("2 verdict") && !shown.contains("failed"), "{shown}");
+    let left = fs::read_dir(folder.path().join("run/under-way")).unwrap();
+    assert_eq!(left.count(), 0, "nothing is remembered of what has an outcome");
+}
+
+#[test]
+fn who_waits_for_a_server_is_not_to_blame_for_a_death() {
     let folder = data(1);
     let silent = Server::start(vec![Step::Reply(|_| {
         thread::sleep(Duration::from_secs(600));
         Value::Null
     })]);
-    // Another server is another setting.
-    let more = ["--no-cache", "--concurrency", "4", "--mix"];
-    for asked in [4, 8, 9] {
-        let mut child = started(eval(folder.path(), &silent, &more));
-        until_asked(&silent, asked);
-        thread::sleep(Duration::from_millis(200));
-        assert_eq!(silent.arrived().len(), asked, "after two deaths there is one at a time");
-        child.kill().unwrap();
-        child.wait().unwrap();
-    }
+    let mut child = started(eval(folder.path(), &silent, &["--no-cache", "--concurrency", "4"]));
+    until_asked(&silent, 4);
+    let noted = || fs::read_dir(folder.path().join("run/under-way")).unwrap().count();
+    assert_eq!(noted(), 1, "only that a process is at work");
+    signal(&child, "-ABRT");
+    child.wait().unwrap();
     let good = Server::start(vec![Step::Reply(policy)]);
-    let output = run(folder.path(), &good, &more);
+    let output = run(folder.path(), &good, &["--mix"]);
+    assert!(stdout(&output).contains("4 verdict"));
+    assert!(!stderr(&output).contains("a process died"), "{}", stderr(&output));
+    assert_eq!(noted(), 0);
+}
+
+/// Pictures that are ordinary, and too large for a process that may have little memory.
+fn with_a_large_case(folder: &Path) {
+    let set = folder.join("set");
+    let large = image::RgbImage::new(9000, 9000);
+    let encoder = |name: &str| {
+        let file = fs::File::create(set.join(name)).unwrap();
+        let (quick, filter) = (CompressionType::Fast, FilterType::NoFilter);
+        PngEncoder::new_with_quality(file, quick, filter)
+    };
+    large.write_with_encoder(encoder("large.png")).unwrap();
+    let line = serde_json::json!({ "id": "large", "source": "large.png", "instruction": "grow",
+                                   "edits": { "good": "large.png" } });
+    let path = set.join("cases.jsonl");
+    let text = fs::read_to_string(&path).unwrap();
+    fs::write(path, format!("{line}\n{text}")).unwrap();
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_judgement_that_aborts_the_process_does_not_stop_the_run_for_ever() {
+    let folder = data(1);
+    with_a_large_case(folder.path());
+    let server = Server::start(vec![Step::Reply(policy)]);
+    let more = ["--no-cache", "--criterion", "vc", "--concurrency", "4"];
+    let command = eval(folder.path(), &server, &more);
+    // In KiB: enough for all but the large one.
+    let starved = || limited(folder.path(), "ulimit -v 600000; ulimit -c 0", &command);
+    let run_folder = folder.path().join("run");
+    for round in 0..5 {
+        let output = starved();
+        assert_eq!(exit(&output), None, "round {round}: {}", stderr(&output));
+        // From the second time on the others come first.
+        assert!(round == 0 || lines(&run_folder).len() == 2, "round {round}");
+    }
+    let output = starved();
     let shown = stdout(&output);
-    assert!(shown.contains("3 verdict") && shown.contains("1 failed"), "{shown}");
-    assert!(stderr(&output).contains("under way when a process died"), "{}", stderr(&output));
-    let all = lines(&folder.path().join("run"));
+    assert!(shown.contains("2 verdict") && shown.contains("1 failed"), "{shown}");
+    assert!(stderr(&output).contains("when a process died"), "{}", stderr(&output));
+    let all = lines(&run_folder);
     let failed = all.values().find(|line| line["outcome"] == "failed").unwrap();
-    assert!(failed["reason"].as_str().unwrap().contains("3 processes died"), "{failed}");
-    assert_eq!(failed["score"], Value::Null);
-    assert_eq!(good.arrived().len(), 3, "nobody was asked for what was given up");
+    assert_eq!((&failed["case"], &failed["score"]), (&Value::from("large"), &Value::Null));
+    assert!(failed["reason"].as_str().unwrap().contains("5 processes aborted"), "{failed}");
     let replayed = deeplook(folder.path()).args(["replay", "run"]).output().unwrap();
     assert_eq!(exit(&replayed), Some(0), "{}", String::from_utf8_lossy(&replayed.stdout));
 
-    let shown = stdout(&run(folder.path(), &good, &[&more[..], &["--retry", "failed"]].concat()));
-    assert!(shown.contains("4 verdict"), "{shown}");
-    let left = fs::read_dir(folder.path().join("run/under-way")).unwrap();
-    assert_eq!(left.count(), 0);
+    // With memory enough it is judged after all.
+    let shown = stdout(&run(folder.path(), &server, &[&more[..], &["--retry", "failed"]].concat()));
+    assert!(shown.contains("3 verdict"), "{shown}");
+    assert_eq!(fs::read_dir(run_folder.join("under-way")).unwrap().count(), 0);
 }
 
-/// Files may grow to so many blocks, as if the disk were full.
-fn with_small_files(folder: &Path, blocks: u32, command: &Command) -> Output {
+/// Runs a command from a shell that has made these settings before.
+fn limited(folder: &Path, settings: &str, command: &Command) -> Output {
     let words: Vec<String> = [command.get_program()]
         .into_iter()
         .chain(command.get_args())
         .map(|word| format!("'{}'", word.to_str().unwrap()))
         .collect();
-    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {}", words.join(" "));
+    let script = format!("{settings}; exec {}", words.join(" "));
     let mut shell = Command::new("sh");
     for (name, value) in command.get_envs() {
         match value {
@@ -169,6 +228,11 @@ fn with_small_files(folder: &Path, blocks: u32, command: &Command) -> Output {
         };
     }
     shell.current_dir(folder).args(["-c", &script]).output().unwrap()
+}
+
+/// Files may grow to so many blocks, as if the disk were full.
+fn with_small_files(folder: &Path, blocks: u32, command: &Command) -> Output {
+    limited(folder, &format!("trap '' XFSZ; ulimit -f {blocks}"), command)
 }
 
 #[test]

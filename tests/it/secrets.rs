@@ -126,6 +126,42 @@ fn a_word_that_happens_to_be_a_key_destroys_nothing() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_key_may_be_in_a_file_and_is_nowhere_else() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let (folder, keys) = (data(1), tempfile::tempdir().unwrap());
+    let path = keys.path().join("key.txt");
+    fs::write(&path, format!("  {KEY}\r\n")).unwrap();
+    let server = Server::start(vec![text(400, &format!("you sent {KEY}"))]);
+    let ask = |mode: u32, more: &[&str]| {
+        fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+        let mut command = eval(folder.path(), &server, more);
+        command.env("OPENAI_API_KEY_FILE", &path).output().unwrap()
+    };
+    let output = ask(0o600, &["--log", "log.jsonl"]);
+    assert!(!stderr(&output).contains("chmod"), "{}", stderr(&output));
+    let sent = server.arrived();
+    assert!(!sent.is_empty() && sent.iter().all(|arrived| arrived.head.contains(KEY)));
+    let mut all = [output.stdout, output.stderr].concat();
+    for file in files(folder.path()) {
+        all.extend(fs::read(&file).unwrap());
+    }
+    let all = String::from_utf8_lossy(&all);
+    for secret in [KEY, &KEY[..8], "key.txt"] {
+        assert!(!all.contains(secret), "{secret} in {all}");
+    }
+
+    let output = ask(0o644, &["--run", "open"]);
+    assert!(stderr(&output).contains("chmod 600"), "{}", stderr(&output));
+    fs::write(&path, "two words").unwrap();
+    let asked = server.arrived().len();
+    let output = ask(0o600, &["--run", "none"]);
+    assert_eq!(output.status.code(), Some(2), "{}", stderr(&output));
+    assert!(stderr(&output).contains("OPENAI_API_KEY_FILE"), "{}", stderr(&output));
+    assert_eq!(server.arrived().len(), asked, "nobody is asked without the key");
+}
+
 #[test]
 fn secrets_among_the_parameters_are_refused() {
     let folder = data(1);
