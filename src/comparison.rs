@@ -60,6 +60,10 @@ pub struct Comparison {
     pub criteria: Vec<CriterionComparison>,
     /// Pairs with different labels, the largest difference first.
     pub flips: Vec<Flip>,
+    /// By which prompts each run was judged, where they are not the same: then the words may be what
+    /// makes the difference.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub different_prompts: Option<[Vec<String>; 2]>,
 }
 
 /// What the runs say of a criterion.
@@ -140,6 +144,7 @@ impl Comparison {
             lost_and_won: [alone(0, 1), alone(1, 0)],
             criteria: compared,
             flips: flips(&pairs),
+            different_prompts: None,
         })
     }
 }

@@ -34,7 +34,7 @@ Example:
         #[arg(value_name = "NAME")]
         name: String,
         /// A pack in this binary, or a folder.
-        #[arg(long, value_name = "PACK", default_value = "dlebench/v1")]
+        #[arg(long, value_name = "PACK", default_value = crate::prompt::DEFAULT)]
         from: String,
     },
     /// Check a pack: exit code 0 if it is clean, 1 if there is something to mend.
@@ -88,7 +88,7 @@ pub(crate) struct ShowPromptsArgs {
     #[arg(long, value_name = "NAME|FILE")]
     pub profile: Option<String>,
     /// A folder, or a pack in this binary.
-    #[arg(long, value_name = "DIR", default_value = "dlebench/v1")]
+    #[arg(long, value_name = "DIR", default_value = crate::prompt::DEFAULT)]
     pub prompts: String,
     #[command(flatten)]
     pub tools: ToolFlags,

@@ -44,7 +44,7 @@ pub(super) fn runs(
         (differ(&runs, |line| &line.editor), differ(&runs, |line| &line.mode));
     let side = |run: &Run, path: &Path| side(run, path, [by_editor, by_mode]);
     let sides = [side(&runs[0], first)?, side(&runs[1], second)?];
-    let Some(comparison) = Comparison::new(&sides[0], &sides[1], &Bootstrap::default()) else {
+    let Some(mut comparison) = Comparison::new(&sides[0], &sides[1], &Bootstrap::default()) else {
         bail!(
             "{} and {} have no judgement in common; they need the same cases, criteria and repetitions{}",
             first.display(),
@@ -52,7 +52,24 @@ pub(super) fn runs(
             if by_editor { ", and the same editors" } else { "" }
         );
     };
+    comparison.different_prompts = different_prompts(&runs);
     Ok(comparison)
+}
+
+/// By which prompts each run was judged, where they are not the same.
+fn different_prompts(runs: &[Run; 2]) -> Option<[Vec<String>; 2]> {
+    let of = |run: &Run| -> BTreeSet<String> {
+        run.lines.iter().filter_map(|line| line.prompts.clone()).collect()
+    };
+    let [first, second] = [of(&runs[0]), of(&runs[1])];
+    let known = !first.is_empty() && !second.is_empty();
+    (known && first != second).then(|| [first, second].map(|set| set.into_iter().collect()))
+}
+
+/// The prompts of both runs, for people.
+fn both_prompts(prompts: &[Vec<String>; 2]) -> String {
+    let [first, second] = prompts.each_ref().map(|one| one.join(", "));
+    visible_line(&format!("{first} and {second}"))
 }
 
 /// Whether judgements must share this to be compared: where each run has one of a kind, they may be
@@ -103,6 +120,13 @@ fn print(args: &CompareArgs, comparison: &Comparison) -> anyhow::Result<()> {
         comparison.lost_and_won[0],
         comparison.lost_and_won[1]
     )?;
+    if let Some(prompts) = &comparison.different_prompts {
+        writeln!(
+            out,
+            "{bold}A and B were judged by different prompts{bold:#}, {}: what differs below can come from the words alone.\n",
+            both_prompts(prompts)
+        )?;
+    }
     for one in &comparison.criteria {
         writeln!(out, "{bold}{}{bold:#}: {}", visible_line(name(one)), in_words(one))?;
     }
@@ -225,6 +249,12 @@ fn row(one: &CriterionComparison) -> Vec<String> {
 fn gates(args: &CompareArgs, comparison: &Comparison) -> Vec<String> {
     const ROUNDING: f64 = 1e-9;
     let mut complaints = Vec::new();
+    if let (Some(most), Some(prompts)) = (args.max_regression, &comparison.different_prompts) {
+        complaints.push(format!(
+            "the runs were judged by different prompts, {}, so that --max-regression {most} cannot be shown to hold; judge both by the same",
+            both_prompts(prompts)
+        ));
+    }
     for one in comparison.criteria.iter().filter(|one| one.criterion.is_some()) {
         if let Some(most) = args.max_regression {
             match one.difference.value {

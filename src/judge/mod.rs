@@ -212,7 +212,9 @@ impl<M> Judge<M> {
         };
         let facts: Facts = told.facts.iter().map(harmless).collect();
         let question = told.question.map(dialect::neutralise);
+        let names: Vec<&str> = pictures.iter().map(|sent| sent.name.as_str()).collect();
         let words = TaskText {
+            pictures: &names,
             instruction: &dialect::neutralise(told.instruction),
             notes: told.notes,
             question: question.as_deref(),

@@ -239,6 +239,8 @@ pub struct ModeView {
     pub views: Vec<PictureView>,
     /// Whether there are tools; they see the same pictures.
     pub tools: bool,
+    /// Whether the judge is told how the frame of the edited picture lies on that of the source.
+    pub frame: bool,
 }
 
 /// What one part of a judgement is about.
@@ -273,6 +275,13 @@ pub struct PictureView {
     pub long_edge: Option<u32>,
     /// What the model is told about it instead of the usual words.
     pub caption: Option<String>,
+}
+
+impl PictureView {
+    /// Whether a place of the source has to be found in the picture by what both show.
+    pub fn is_placed(&self) -> bool {
+        self.treatment.area().is_some_and(|area| area.place == Place::Registered)
+    }
 }
 
 /// What is done to a picture before a judge sees it.

@@ -167,6 +167,7 @@ pub(super) enum FunctionName {
     EqualsExpected,
     Product,
     Mean,
+    Smallest,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -183,6 +184,7 @@ pub(super) struct ScaleEntry {
 pub(super) struct ModeEntry {
     pub(super) ask: Option<AskName>,
     pub(super) tools: Option<bool>,
+    pub(super) frame: Option<bool>,
     pub(super) views: Option<Vec<Spanned<ViewEntry>>>,
 }
 
@@ -286,9 +288,10 @@ impl CriterionEntry {
         let mut modes = base.modes;
         for (mode, change) in self.modes {
             let entry = modes.entry(mode).or_default();
-            let ModeEntry { ask, tools, views } = change;
+            let ModeEntry { ask, tools, frame, views } = change;
             entry.ask = ask.or(entry.ask);
             entry.tools = tools.or(entry.tools);
+            entry.frame = frame.or(entry.frame);
             entry.views = views.or(entry.views.take());
         }
         Self {

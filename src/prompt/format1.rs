@@ -172,6 +172,7 @@ impl OldMode {
         ModeEntry {
             ask: Some(if crops { AskName::Targets } else { AskName::Whole }),
             tools: Some(self.tools),
+            frame: None,
             views: Some(views),
         }
     }

@@ -288,7 +288,7 @@ fn line_of(text: &str, word: &str) -> Option<usize> {
 fn needed(role: Role, criterion: &Criterion) -> Vec<&'static str> {
     let modes = || criterion.modes.values();
     let looks = modes().any(|mode| mode.tools);
-    let measured = looks || modes().any(|m| m.views.iter().any(|v| v.treatment.area().is_some()));
+    let measured = modes().any(|m| m.frame || m.views.iter().any(|v| v.treatment.area().is_some()));
     let wanted: &[(&'static str, bool)] = match role {
         Role::System | Role::LastTurn | Role::NoMoreTools => &[],
         Role::Tools => &[("dialect", true), ("tools", true)],

@@ -5,7 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 use toml::Spanned;
 
-use super::criterion::{AnswerKind, Ask, Criterion, Gate, Key, KeyValue, Label, ModeView, Skip};
+use super::criterion::{
+    AnswerKind, Ask, Criterion, Gate, Key, KeyValue, Label, ModeView, PictureView, Skip,
+};
 use super::file::{
     AnswerEntry, AskName, CriterionEntry, FactValues, FormName, FunctionName, GateEntry, KeyEntry,
     PackFile, ScaleEntry, ScoreEntry, SkipEntry,
@@ -88,7 +90,10 @@ impl Making<'_> {
             .map(|(mode, shown)| {
                 let ask = self.ask(entry, shown.ask.or(entry.ask).unwrap_or(AskName::Whole));
                 let views = views::of_mode(self, *mode, shown, &ask, &entry.id);
-                (*mode, ModeView { ask, views, tools: shown.tools.unwrap_or(false) })
+                let tools = shown.tools.unwrap_or(false);
+                let frame =
+                    shown.frame.unwrap_or(tools || views.iter().any(PictureView::is_placed));
+                (*mode, ModeView { ask, views, tools, frame })
             })
             .collect();
         let answer = self.answer(&entry.answer, &entry.id);
@@ -321,13 +326,24 @@ impl Making<'_> {
                 }
                 ScoreFunction::EqualsExpected
             }
-            (Some(FunctionName::Product | FunctionName::Mean), AnswerKind::Keys { .. }) => {
+            (
+                Some(
+                    function
+                    @ (FunctionName::Product | FunctionName::Mean | FunctionName::Smallest),
+                ),
+                AnswerKind::Keys { .. },
+            ) => {
                 refuse(&ranks, "of, root and empty");
-                let all = || vec![keys.iter().map(|key| key.name.clone()).collect()];
-                let groups = of.unwrap_or_else(all);
-                let is_mean = function == Some(FunctionName::Mean);
-                if is_mean && (root.is_some() || groups.len() > 1) {
+                let all = || -> Vec<String> { keys.iter().map(|key| key.name.clone()).collect() };
+                let groups = of.unwrap_or_else(|| match function {
+                    FunctionName::Smallest => all().into_iter().map(|key| vec![key]).collect(),
+                    _ => vec![all()],
+                });
+                if function == FunctionName::Mean && (root.is_some() || groups.len() > 1) {
                     wrong("a mean has one group and no root; use \"product\"".to_owned());
+                }
+                if function == FunctionName::Smallest && root.is_some() {
+                    wrong("the smallest takes no root; leave it out".to_owned());
                 }
                 if root == Some(0) || groups.is_empty() || groups.iter().any(Vec::is_empty) {
                     wrong("it needs groups with keys in them, and a root of 1 or more".to_owned());
@@ -347,7 +363,10 @@ impl Making<'_> {
                     keys.collect()
                 });
                 let of = of.collect();
-                ScoreFunction::Product { of, root: root.unwrap_or(1), empty }
+                match function {
+                    FunctionName::Smallest => ScoreFunction::Smallest { of, empty },
+                    _ => ScoreFunction::Product { of, root: root.unwrap_or(1), empty },
+                }
             }
             (None, _) => {
                 wrong("it has no function; add function = \"linear_rank\" or another".to_owned());
@@ -358,7 +377,7 @@ impl Making<'_> {
                 ScoreFunction::EqualsExpected
             }
             (Some(_), AnswerKind::Keys { .. }) => {
-                wrong("keys take \"product\" or \"mean\"".to_owned());
+                wrong("keys take \"product\", \"mean\" or \"smallest\"".to_owned());
                 ScoreFunction::EqualsExpected
             }
         }

@@ -66,7 +66,7 @@ use crate::hash::Hash;
 use crate::message::Dialect;
 
 /// The pack that is used unless another is asked for.
-pub const DEFAULT: &str = "dlebench/v1";
+pub const DEFAULT: &str = "dlebench/v2";
 
 /// A prompt pack, ready to render.
 #[derive(Debug)]
@@ -108,6 +108,8 @@ pub struct TaskText<'a> {
     pub notes: &'a [String],
     /// What is asked about this case, where a benchmark brings its own questions.
     pub question: Option<&'a str>,
+    /// The names of the pictures that follow.
+    pub pictures: &'a [&'a str],
     /// What is known of the case; a template shows of it what it names.
     pub facts: &'a Facts,
 }
@@ -242,7 +244,7 @@ impl Pack {
 
     /// The text of the task, to be followed by the pictures.
     pub fn task(&self, criterion: &Criterion, task: &TaskText<'_>) -> Result<String, PromptError> {
-        Ok(self.task_prompt(criterion, task)?.text)
+        Ok(self.task_prompt(criterion, task, "task")?.text)
     }
 
     /// What closes a task or an observation: the form of the answer; empty where the pack has none.
@@ -316,9 +318,23 @@ impl Pack {
         if looks {
             prompts.extend(dialects.map(|dialect| self.tool_part(criterion, dialect, tools)));
         }
-        for notes in [&[], &note[..]] {
-            let task = TaskText { instruction, notes, question, facts };
-            prompts.push(self.task_prompt(criterion, &task));
+        let views = || criterion.modes.values().flat_map(|mode| &mode.views);
+        let always: Vec<&str> =
+            views().filter(|view| !view.optional).map(|view| view.name.as_str()).collect();
+        let task = |notes: &[String], pictures: &[&str], title: &str| {
+            let task = TaskText { instruction, notes, question, pictures, facts };
+            self.task_prompt(criterion, &task, title)
+        };
+        prompts.push(task(&[], &always, "task"));
+        prompts.push(task(&note, &always, "task with notes"));
+        for picture in views().filter(|view| view.optional) {
+            let with: Vec<&str> = always.iter().copied().chain([picture.name.as_str()]).collect();
+            let more = task(&[], &with, &format!("task with the {}", picture.name));
+            // A pack need not speak of a picture that it shows.
+            let same = |prompt: &Prompt| more.as_ref().is_ok_and(|more| more.text == prompt.text);
+            if !prompts.iter().flatten().any(same) {
+                prompts.push(more);
+            }
         }
         for turn in [no_tools].into_iter().chain(with_tools) {
             if has(Role::Reminder) {
@@ -363,13 +379,14 @@ impl Pack {
         &self,
         criterion: &Criterion,
         task: &TaskText<'_>,
+        title: &str,
     ) -> Result<Prompt, PromptError> {
-        let title = if task.notes.is_empty() { "task" } else { "task with notes" };
-        let TaskText { instruction, notes, question, facts } = *task;
+        let TaskText { instruction, notes, question, pictures, facts } = *task;
         let more = context! {
             instruction => criterion.instruction.then_some(instruction),
             notes => notes.to_vec(),
             question => question,
+            pictures => pictures.iter().map(|name| Value::from(*name)).collect::<Vec<_>>(),
             facts => KnownFacts::of(facts),
         };
         self.render(criterion, Role::Task, title, more)

@@ -37,7 +37,7 @@ impl Role {
             Self::LastTurn | Self::NoMoreTools => &[],
             Self::System => &["facts"],
             Self::Tools => &["dialect", "tools"],
-            Self::Task => &["facts", "instruction", "notes", "question"],
+            Self::Task => &["facts", "instruction", "notes", "pictures", "question"],
             Self::Reminder => &["dialect", "tools_allowed", "turns_left"],
             Self::Repair => &["dialect", "problem", "tools_allowed", "turns_left"],
         }

@@ -32,6 +32,13 @@ pub enum ScoreFunction {
         /// What a group is worth of whose keys none counts; `None`: then there is no score.
         empty: Option<f64>,
     },
+    /// The smallest of the means of groups of keys.
+    Smallest {
+        /// The groups, by the names of their keys.
+        of: Vec<Vec<String>>,
+        /// What a group is worth of whose keys none counts; `None`: then there is no score.
+        empty: Option<f64>,
+    },
 }
 
 /// What scores mean: their bounds, and how they are printed.
@@ -88,12 +95,15 @@ impl Criterion {
                 self.worth_of_label(function, label, expected)
             }
             (
-                ScoreFunction::Product { of, root, empty },
+                ScoreFunction::Product { of, empty, .. } | ScoreFunction::Smallest { of, empty },
                 AnswerKind::Keys { keys, gates },
                 Answered::Values(values),
             ) => {
-                let worths = worths(keys, gates, values)?;
-                let share = product(&worths, of, *root, *empty)?;
+                let means = means(&worths(keys, gates, values)?, of, *empty)?;
+                let share = match &self.score {
+                    ScoreFunction::Product { root, .. } => rooted(means.iter().product(), *root),
+                    _ => means.into_iter().fold(f64::INFINITY, f64::min),
+                };
                 let unbounded = || NoScore(format!("the scale of {} has no highest", self.id));
                 self.scale.at(share).ok_or_else(unbounded)
             }
@@ -123,7 +133,7 @@ impl Criterion {
                 })?;
                 Ok(if right.name == label.name { highest } else { worst })
             }
-            ScoreFunction::Product { .. } => {
+            ScoreFunction::Product { .. } | ScoreFunction::Smallest { .. } => {
                 Err(NoScore(format!("{} is scored by keys, and a label has none", self.id)))
             }
         }
@@ -157,26 +167,22 @@ fn worths<'a>(
     Ok(worths)
 }
 
-/// The root of the product of the means of groups.
-fn product(
+/// The means of groups of keys, one or more.
+fn means(
     worths: &BTreeMap<&str, Option<f64>>,
     of: &[Vec<String>],
-    root: u32,
     empty: Option<f64>,
-) -> Result<f64, NoScore> {
-    let mut product = 1.0;
-    for group in of {
+) -> Result<Vec<f64>, NoScore> {
+    let mean = |group: &Vec<String>| {
         let counted: Vec<f64> =
             group.iter().filter_map(|key| worths.get(key.as_str()).copied().flatten()).collect();
-        product *= match (counted.is_empty(), empty) {
-            (false, _) => counted.iter().sum::<f64>() / counted.len() as f64,
-            (true, Some(worth)) => worth,
-            (true, None) => {
-                return Err(NoScore(format!("none of {} counts", group.join(", "))));
-            }
-        };
-    }
-    Ok(rooted(product, root))
+        match (counted.is_empty(), empty) {
+            (false, _) => Ok(counted.iter().sum::<f64>() / counted.len() as f64),
+            (true, Some(worth)) => Ok(worth),
+            (true, None) => Err(NoScore(format!("none of {} counts", group.join(", ")))),
+        }
+    };
+    of.iter().map(mean).collect()
 }
 
 fn rooted(product: f64, root: u32) -> f64 {

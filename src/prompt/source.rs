@@ -66,6 +66,24 @@ packs! {
         "vc.j2",
         "vc_tools.j2",
     ],
+    "edits/v1": [
+        "answer.j2",
+        "final_form.j2",
+        "last_turn.j2",
+        "no_more_tools.j2",
+        "object.j2",
+        "pack.toml",
+        "pq.j2",
+        "reminder.j2",
+        "repair.j2",
+        "rules.toml",
+        "sc.j2",
+        "sc_checked.j2",
+        "sc_rules.j2",
+        "task.j2",
+        "tool_form.j2",
+        "tools.j2",
+    ],
 }
 
 /// The files of the pack of this id in the binary.

@@ -1,6 +1,7 @@
 //! Snapshots are for reading: a change of wording shows up in review, word for word.
 
 mod format2;
+mod words;
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -54,7 +55,14 @@ fn found(files: &Files) -> Vec<String> {
 
 #[test]
 fn every_prompt_reads_well() {
-    let pack = pack();
+    for id in Pack::list() {
+        reads_well(&Pack::embedded(id).unwrap());
+    }
+    reads_well(&Pack::embedded("edits/v1").unwrap().varied(Some("checked")).unwrap());
+}
+
+fn reads_well(pack: &Pack) {
+    let variant = pack.rubric().variant.as_deref().unwrap_or_default();
     for criterion in pack.criteria() {
         let prompts = pack.prompts(&tools()).unwrap();
         let (long, short): (Vec<Prompt>, Vec<Prompt>) = prompts
@@ -62,12 +70,14 @@ fn every_prompt_reads_well() {
             .filter(|prompt| prompt.criterion == criterion.id)
             .partition(|prompt| prompt.title == "base" || prompt.title.starts_with("tool part"));
         for prompt in long {
-            let name = crate::files::slug(&format!("{} {}", prompt.criterion, prompt.title));
+            let name = format!("{} {variant} {} {}", pack.id(), prompt.criterion, prompt.title);
+            let name = crate::files::slug(&name);
             insta::assert_snapshot!(name, prompt.text);
         }
         let short: Vec<String> =
             short.iter().map(|prompt| format!("==== {}\n{}", prompt.title, prompt.text)).collect();
-        insta::assert_snapshot!(format!("{}-turns", criterion.id), short.join("\n\n"));
+        let name = format!("{} {variant} {} turns", pack.id(), criterion.id);
+        insta::assert_snapshot!(crate::files::slug(&name), short.join("\n\n"));
     }
 }
 
@@ -104,7 +114,7 @@ fn what_comes_from_outside_is_not_read_as_a_template() {
     let criterion = pack.criterion("if").unwrap();
     let instruction = "{{ labels }} {% include \"if.j2\" %} <b>&amp;</b>";
     let facts = &Facts::default();
-    let task = TaskText { instruction, notes: &[], question: None, facts };
+    let task = TaskText { instruction, notes: &[], question: None, pictures: &[], facts };
     let text = pack.task(criterion, &task).unwrap();
     assert!(text.contains(instruction), "{text}");
 }
@@ -177,15 +187,22 @@ fn modes_show_what_the_paper_shows() {
 }
 
 #[test]
-fn a_pack_of_format_1_says_the_same_as_the_same_pack_of_format_2() {
+fn a_pack_of_format_1_means_the_same_as_one_of_format_2() {
     let (old, new) = (pack(), Pack::embedded("dlebench/v2").unwrap());
-    let prompts = |pack: &Pack| -> Vec<(String, String, String)> {
-        let prompts = pack.prompts(&tools()).unwrap().into_iter();
-        prompts.map(|prompt| (prompt.criterion, prompt.title, prompt.text)).collect()
-    };
-    assert_eq!(prompts(&old), prompts(&new));
     let rubric = |pack: &Pack| serde_json::to_value(pack.rubric()).unwrap();
-    assert_eq!(rubric(&old), rubric(&new));
+    // Labels, scores and report are the same; how pictures are cut and what is said of the frame is
+    // each version's own.
+    let bare = |pack: &Pack| {
+        let mut rubric = rubric(pack);
+        for criterion in rubric["criteria"].as_array_mut().unwrap() {
+            for mode in criterion["modes"].as_object_mut().unwrap().values_mut() {
+                let mode = mode.as_object_mut().unwrap();
+                assert!(mode.remove("views").is_some() && mode.remove("frame").is_some());
+            }
+        }
+        rubric
+    };
+    assert_eq!(bare(&old), bare(&new));
     let quick = Rubric::of(&source::embedded(ID).unwrap(), None).unwrap();
     assert_eq!(serde_json::to_value(quick).unwrap(), rubric(&old));
 }

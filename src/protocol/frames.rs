@@ -28,8 +28,7 @@ pub(super) struct Frames<'a> {
 }
 
 impl<'a> Frames<'a> {
-    /// Measures what has to be known. A judge who gets whole pictures and nothing to look with is
-    /// told nothing that was measured.
+    /// Measures what has to be known.
     pub(super) fn of(
         case: &'a EditCase,
         shown: &'a ModeView,
@@ -42,11 +41,9 @@ impl<'a> Frames<'a> {
             canvases: BTreeMap::new(),
             changes: counting.then(Vec::new),
         };
-        let registered = |view: &&PictureView| {
-            view.treatment.area().is_some_and(|area| area.place == Place::Registered)
-        };
-        let placed = shown.views.iter().filter(registered).map(|view| view.picture.as_str());
-        let told = (shown.tools || placed.clone().next().is_some()).then_some(EDITED);
+        let placed = shown.views.iter().filter(|view| view.is_placed());
+        let placed = placed.map(|view| view.picture.as_str());
+        let told = shown.frame.then_some(EDITED);
         let counted = [EDITED, REFERENCE].into_iter().filter(|_| counting);
         for name in told.into_iter().chain(counted).chain(placed) {
             if name != SOURCE && !frames.lies.contains_key(name) {
@@ -248,7 +245,8 @@ impl<'a> Frames<'a> {
                  neither an error nor a change of the scene."
             ));
         }
-        let Some(lies) = self.lies.get(EDITED) else { return notes };
+        let told = self.lies.get(EDITED).filter(|_| self.shown.frame);
+        let Some(lies) = told else { return notes };
         if !lies.is_reliable() {
             notes.push(
                 "The two pictures could not be laid onto each other: they may show different scenes, \

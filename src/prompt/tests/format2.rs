@@ -89,6 +89,7 @@ fn prompts_are_told_questions_keys_and_facts() {
         instruction: "Add a ball",
         notes: &[],
         question: Some("Is there a ball?"),
+        pictures: &["Picture B"],
         facts: &facts,
     };
     let text = pack.task(qa, &task).unwrap();
