@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::labels::{Item, Labels, Truth};
-use super::measures::{Columns, Measure, Measured, alphas, measured, nearest_rank};
+use super::measures::{Columns, Measure, Measured, Values, alphas, measured, nearest_rank};
 use super::ranking::Ranking;
 use crate::report::{GroupKey, NO_TYPE};
-use crate::stats::{Bootstrap, Coverage, Ratings};
+use crate::stats::{Bootstrap, Coverage, Estimate, Pairs, Ratings, Statistic, mean};
 
 /// A judge with what it said.
 #[derive(Debug, Clone)]
@@ -54,6 +54,8 @@ pub struct Agreement {
 pub struct Cell {
     /// The criterion; none where all stand together, by rank.
     pub criterion: Option<String>,
+    /// Who edited; none where all stand together.
+    pub editor: Option<String>,
     /// The type of instruction; none where all stand together.
     #[serde(rename = "type")]
     pub kind: Option<String>,
@@ -63,6 +65,54 @@ pub struct Cell {
     pub coverage: Option<Coverage>,
     /// The numbers.
     pub agreement: Measured,
+    /// How far people agree with each other on the same items, as the mean Spearman correlation of
+    /// each pair of them: no judge can be asked for more. Absent where fewer than two labelled.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ceiling: Option<Estimate>,
+    /// Of people: each pair of them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pairs: Vec<AnnotatorPair>,
+}
+
+/// Two annotators.
+#[derive(Debug, Clone, Serialize)]
+pub struct AnnotatorPair {
+    /// Their names.
+    pub annotators: [String; 2],
+    /// How many items both labelled.
+    pub n: usize,
+    /// Their rank correlation.
+    pub spearman: Estimate,
+}
+
+/// What stands in a cell: of a criterion, an editor, a type, or of all of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Place {
+    criterion: Option<String>,
+    editor: Option<String>,
+    kind: Option<String>,
+}
+
+impl Place {
+    fn has(&self, item: &Item, kind: &str) -> bool {
+        self.criterion.as_ref().is_none_or(|criterion| item.criterion == *criterion)
+            && self.editor.as_ref().is_none_or(|editor| item.editor == *editor)
+            && self.kind.as_ref().is_none_or(|own| kind == own)
+    }
+
+    fn cell(self, cases: usize, coverage: Option<Coverage>, agreement: Measured) -> Cell {
+        let Self { criterion, editor, kind } = self;
+        Cell {
+            criterion,
+            editor,
+            kind,
+            cases,
+            coverage,
+            agreement,
+            ceiling: None,
+            pairs: Vec::new(),
+        }
+    }
 }
 
 /// A judge beside the truth.
@@ -77,7 +127,7 @@ pub struct JudgeAgreement {
     pub never_judged: usize,
     /// Labelled items of other editors or criteria; they count nowhere.
     pub of_others: usize,
-    /// All together first, then by criterion, then by type.
+    /// All together first, then by criterion, in it by editor, then by type.
     pub cells: Vec<Cell>,
     /// By criterion.
     pub confusion: Vec<Confusion>,
@@ -140,7 +190,7 @@ impl Agreement {
         let mut differences = Vec::new();
         for (first, a) in joined.iter().enumerate() {
             for (second, b) in joined.iter().enumerate().skip(first + 1) {
-                let one = differences_of(a, b, bootstrap);
+                let one = differences_of(a, b, labels, bootstrap);
                 let named = one.into_iter().map(|(criterion, difference)| Difference {
                     judges: [first, second],
                     criterion,
@@ -149,17 +199,20 @@ impl Agreement {
                 differences.extend(named);
             }
         }
+        let people = among_annotators(labels, &kinds, bootstrap);
         Self {
             truth,
             labelled: labels.items.len(),
             between_labels: labels.between_labels(truth),
             annotators: labels.annotators().into_iter().map(str::to_owned).collect(),
-            among_annotators: among_annotators(labels, &kinds, bootstrap),
             judges: judges
                 .iter()
                 .zip(&joined)
-                .map(|(judge, joined)| joined.agreement(judge, rankings, bootstrap))
+                .map(|(judge, joined)| {
+                    joined.agreement(judge, labels, &people, rankings, bootstrap)
+                })
                 .collect(),
+            among_annotators: people,
             differences,
         }
     }
@@ -212,24 +265,33 @@ impl<'a> Joined<'a> {
     fn agreement(
         &self,
         judge: &Judge,
+        labels: &Labels,
+        people: &[Cell],
         rankings: &[Ranking],
         bootstrap: &Bootstrap,
     ) -> JudgeAgreement {
         let places = places(self.rows.iter().map(|row| (row.item, row.kind)));
-        let cell = |(criterion, kind): (Option<&str>, Option<&str>)| {
-            let rows = self.rows.iter().filter(|row| is_in(row.item, row.kind, criterion, kind));
-            judge_cell(criterion, kind, &rows.collect::<Vec<_>>(), bootstrap)
+        let cell = |place: Place| {
+            let rows: Vec<&Row<'_>> =
+                self.rows.iter().filter(|row| place.has(row.item, row.kind)).collect();
+            let same = |cell: &&Cell| {
+                (&cell.criterion, &cell.editor, &cell.kind)
+                    == (&place.criterion, &place.editor, &place.kind)
+            };
+            let ceiling = people.iter().find(same).and_then(|cell| cell.ceiling);
+            Cell { ceiling, ..judge_cell(place, &rows, labels, bootstrap) }
         };
         JudgeAgreement {
             judge: judge.name.clone(),
             without_label: self.without_label,
             never_judged: self.never_judged,
             of_others: self.of_others,
-            cells: places
+            cells: places.into_iter().map(cell).collect(),
+            confusion: rankings
                 .iter()
-                .map(|place| cell((place.0.as_deref(), place.1.as_deref())))
+                .filter(|ranking| !labels.other_scales.contains(&ranking.criterion))
+                .filter_map(|ranking| self.confusion(ranking))
                 .collect(),
-            confusion: rankings.iter().filter_map(|ranking| self.confusion(ranking)).collect(),
             with_itself: with_itself(judge, bootstrap),
         }
     }
@@ -253,30 +315,28 @@ impl<'a> Joined<'a> {
     }
 }
 
-/// All together (where there are several criteria), each criterion, and each type in it.
-fn places<'a>(
-    items: impl Iterator<Item = (&'a Item, &'a str)>,
-) -> Vec<(Option<String>, Option<String>)> {
-    let mut kinds: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+/// All together (where there are several criteria), each criterion, each editor and each type in it.
+fn places<'a>(items: impl Iterator<Item = (&'a Item, &'a str)>) -> Vec<Place> {
+    let mut known: BTreeMap<&str, (BTreeSet<&str>, BTreeSet<&str>)> = BTreeMap::new();
     for (item, kind) in items {
-        kinds.entry(&item.criterion).or_default().insert(kind);
+        let (editors, kinds) = known.entry(&item.criterion).or_default();
+        editors.insert(&item.editor);
+        kinds.insert(kind);
     }
     let mut places = Vec::new();
-    if kinds.len() > 1 {
-        places.push((None, None));
+    if known.len() > 1 {
+        places.push(Place::default());
     }
-    for (criterion, kinds) in kinds {
-        places.push((Some(criterion.to_owned()), None));
+    for (criterion, (editors, kinds)) in known {
+        let whole = Place { criterion: Some(criterion.to_owned()), ..Place::default() };
+        places.push(whole.clone());
+        let editors = editors.into_iter().filter(|editor| !editor.is_empty());
+        places.extend(editors.map(|one| Place { editor: Some(one.to_owned()), ..whole.clone() }));
         let several = kinds.len() > 1 || !kinds.contains(NO_TYPE);
         let kinds = kinds.into_iter().filter(|_| several);
-        places.extend(kinds.map(|kind| (Some(criterion.to_owned()), Some(kind.to_owned()))));
+        places.extend(kinds.map(|kind| Place { kind: Some(kind.to_owned()), ..whole.clone() }));
     }
     places
-}
-
-fn is_in(item: &Item, kind: &str, criterion: Option<&str>, in_kind: Option<&str>) -> bool {
-    criterion.is_none_or(|criterion| item.criterion == criterion)
-        && in_kind.is_none_or(|in_kind| kind == in_kind)
 }
 
 /// The case of each item as a place among all cases, and how many cases there are.
@@ -291,30 +351,25 @@ fn cases<'a>(items: impl Iterator<Item = &'a Item>) -> (Vec<usize>, usize) {
     (places, known.len())
 }
 
-fn judge_cell(
-    criterion: Option<&str>,
-    kind: Option<&str>,
-    rows: &[&Row<'_>],
-    bootstrap: &Bootstrap,
-) -> Cell {
+fn judge_cell(place: Place, rows: &[&Row<'_>], labels: &Labels, bootstrap: &Bootstrap) -> Cell {
     let pairs: Vec<(&Item, (f64, f64))> =
         rows.iter().filter_map(|row| Some((row.item, (row.rank?, row.truth)))).collect();
     let (case_of, cases) = cases(pairs.iter().map(|(item, _)| *item));
-    let columns = columns(&pairs);
-    Cell {
-        criterion: criterion.map(str::to_owned),
-        kind: kind.map(str::to_owned),
-        cases,
-        coverage: Some(Coverage { answered: pairs.len(), all: rows.len() }),
-        agreement: measured(&Measure::OF_PAIRS, pairs.len(), cases, bootstrap, |drawn| {
-            columns.measure(|i| f64::from(drawn[case_of[i]])).to_vec()
-        }),
-    }
+    let columns = columns(&pairs, labels);
+    let coverage = Some(Coverage { answered: pairs.len(), all: rows.len() });
+    let agreement = measured(&Measure::OF_PAIRS, pairs.len(), cases, bootstrap, |drawn| {
+        columns.measure(|i| f64::from(drawn[case_of[i]])).to_vec()
+    });
+    place.cell(cases, coverage, agreement)
 }
 
-fn columns(pairs: &[(&Item, (f64, f64))]) -> Columns {
+/// Ranks beside the truth, or numbers of two scales.
+fn columns(pairs: &[(&Item, (f64, f64))], labels: &Labels) -> Columns {
     let numbers: Vec<(f64, f64)> = pairs.iter().map(|(_, pair)| *pair).collect();
-    Columns::of_ranks(&numbers)
+    match pairs.iter().any(|(item, _)| labels.other_scales.contains(&item.criterion)) {
+        true => Columns::new(&numbers, Values::OtherScale),
+        false => Columns::of_ranks(&numbers),
+    }
 }
 
 fn among_annotators(
@@ -325,18 +380,67 @@ fn among_annotators(
     let kind_of = |item: &Item| kinds.get(item.case.as_str()).copied().unwrap_or(NO_TYPE);
     places(labels.items.keys().map(|item| (item, kind_of(item))))
         .into_iter()
-        .map(|(criterion, kind)| {
-            let units: Vec<(&Item, Vec<f64>)> = labels
-                .items
+        .map(|place| {
+            let named: Vec<(&Item, &BTreeMap<String, f64>)> =
+                labels.items.iter().filter(|(item, _)| place.has(item, kind_of(item))).collect();
+            let units: Vec<(&Item, Vec<f64>)> = named
                 .iter()
-                .filter(|(item, _)| {
-                    is_in(item, kind_of(item), criterion.as_deref(), kind.as_deref())
-                })
-                .map(|(item, ranks)| (item, ranks.values().copied().collect()))
+                .map(|(item, ranks)| (*item, ranks.values().copied().collect()))
                 .collect();
-            rater_cell(criterion, kind, &units, bootstrap)
+            let (ceiling, pairs) = annotator_pairs(&named, bootstrap);
+            Cell { ceiling, pairs, ..rater_cell(place, &units, bootstrap) }
         })
         .collect()
+}
+
+/// With more annotators their pairs are not told one by one.
+const MOST_ANNOTATORS: usize = 12;
+
+/// The rank correlation of each pair of annotators on what both labelled, and the mean of those that
+/// are defined.
+fn annotator_pairs(
+    items: &[(&Item, &BTreeMap<String, f64>)],
+    bootstrap: &Bootstrap,
+) -> (Option<Estimate>, Vec<AnnotatorPair>) {
+    let names: BTreeSet<&String> = items.iter().flat_map(|(_, ranks)| ranks.keys()).collect();
+    let names: Vec<&String> = names.into_iter().collect();
+    if !(2..=MOST_ANNOTATORS).contains(&names.len()) {
+        return (None, Vec::new());
+    }
+    let (case_of, cases) = cases(items.iter().map(|(item, _)| *item));
+    let mut couples = Vec::new();
+    for (place, first) in names.iter().enumerate() {
+        for second in &names[place + 1..] {
+            let both = items.iter().zip(&case_of).filter_map(|((_, ranks), case)| {
+                Some((*case, (*ranks.get(*first)?, *ranks.get(*second)?)))
+            });
+            let (of, numbers): (Vec<usize>, Vec<(f64, f64)>) = both.unzip();
+            couples.push(([(*first).clone(), (*second).clone()], of, Pairs::new(&numbers)));
+        }
+    }
+    let spearman = |(_, of, pairs): &([String; 2], Vec<usize>, Pairs), drawn: &[u32]| {
+        pairs.spearman(&pairs.weights(|i| f64::from(drawn[of[i]])))
+    };
+    // The first estimate is the mean, the others are those of the pairs.
+    let statistics = |drawn: &[u32]| {
+        let each: Vec<Statistic> = couples.iter().map(|couple| spearman(couple, drawn)).collect();
+        let defined: Vec<f64> = each.iter().filter_map(|one| one.as_ref().ok().copied()).collect();
+        let mean = match (defined.is_empty(), each.first()) {
+            (true, Some(why)) => *why,
+            _ => mean(&defined),
+        };
+        [vec![mean], each].concat()
+    };
+    let values = statistics(&vec![1; cases]);
+    let intervals = bootstrap
+        .intervals(cases, |drawn| statistics(drawn).into_iter().map(Statistic::ok).collect());
+    let mut estimates =
+        values.into_iter().zip(intervals).map(|(value, interval)| Estimate::new(value, interval));
+    let ceiling = estimates.next();
+    let pairs = couples.iter().zip(estimates).map(|((annotators, of, _), spearman)| {
+        AnnotatorPair { annotators: annotators.clone(), n: of.len(), spearman }
+    });
+    (ceiling, pairs.collect())
 }
 
 /// How far repetitions of a judge agree, for each criterion that has any.
@@ -354,18 +458,14 @@ fn with_itself(judge: &Judge, bootstrap: &Bootstrap) -> Vec<Cell> {
         .map(|criterion| {
             let units: Vec<(&Item, Vec<f64>)> =
                 repeated.iter().filter(|(item, _)| item.criterion == criterion).cloned().collect();
-            rater_cell(Some(criterion.to_owned()), None, &units, bootstrap)
+            let place = Place { criterion: Some(criterion.to_owned()), ..Place::default() };
+            rater_cell(place, &units, bootstrap)
         })
         .collect()
 }
 
 /// The agreement of any number of raters on items.
-fn rater_cell(
-    criterion: Option<String>,
-    kind: Option<String>,
-    units: &[(&Item, Vec<f64>)],
-    bootstrap: &Bootstrap,
-) -> Cell {
+fn rater_cell(place: Place, units: &[(&Item, Vec<f64>)], bootstrap: &Bootstrap) -> Cell {
     let (case_of, cases) = cases(units.iter().map(|(item, _)| *item));
     let ranks: Vec<Vec<f64>> = units.iter().map(|(_, ranks)| ranks.clone()).collect();
     let ratings = Ratings::new(&ranks);
@@ -376,13 +476,14 @@ fn rater_cell(
         numbers.extend(alphas(&ratings, true, &weights));
         numbers
     });
-    Cell { criterion, kind, cases, coverage: None, agreement }
+    place.cell(cases, None, agreement)
 }
 
 /// The first judge minus the second, all together and by criterion, on what both gave a verdict on.
 fn differences_of(
     a: &Joined<'_>,
     b: &Joined<'_>,
+    labels: &Labels,
     bootstrap: &Bootstrap,
 ) -> Vec<(Option<String>, Measured)> {
     let verdicts = |joined: &Joined<'_>| -> BTreeSet<Item> {
@@ -392,9 +493,10 @@ fn differences_of(
     let criteria = places(both.iter().map(|item| (item, NO_TYPE)));
     criteria
         .into_iter()
-        .map(|(criterion, _)| {
+        .filter(|place| place.editor.is_none())
+        .map(|place| {
             let items: BTreeSet<&Item> =
-                both.iter().filter(|item| is_in(item, "", criterion.as_deref(), None)).collect();
+                both.iter().filter(|item| place.has(item, NO_TYPE)).collect();
             let (case_of, cases) = cases(items.iter().copied());
             let case_of: BTreeMap<&Item, usize> = items.iter().copied().zip(case_of).collect();
             let side = |joined: &Joined<'_>| -> (Columns, Vec<usize>) {
@@ -405,7 +507,7 @@ fn differences_of(
                     .filter_map(|row| Some((row.item, (row.rank?, row.truth))))
                     .collect();
                 let places = pairs.iter().filter_map(|(item, _)| case_of.get(item).copied());
-                (columns(&pairs), places.collect())
+                (columns(&pairs, labels), places.collect())
             };
             let sides = [side(a), side(b)];
             let difference = measured(&Measure::OF_PAIRS, items.len(), cases, bootstrap, |drawn| {
@@ -414,7 +516,7 @@ fn differences_of(
                     .map(|(columns, case_of)| columns.measure(|i| f64::from(drawn[case_of[i]])));
                 first.into_iter().zip(second).map(|(a, b)| Ok(a? - b?)).collect()
             });
-            (criterion, difference)
+            (place.criterion, difference)
         })
         .collect()
 }

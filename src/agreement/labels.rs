@@ -28,6 +28,8 @@ pub struct Item {
 pub struct Labels {
     /// For each item the rank that each annotator gave.
     pub items: BTreeMap<Item, BTreeMap<String, f64>>,
+    /// The criteria by which people gave numbers on a scale of their own.
+    pub other_scales: BTreeSet<String>,
 }
 
 /// What counts as the truth where annotators differ.
@@ -129,11 +131,16 @@ impl Labels {
     }
 
     fn of(records: Vec<(u64, LabelRecord)>, rankings: &[Ranking]) -> Result<Self, Problem> {
-        let mut labels = Self::default();
+        let mut labels = Self { other_scales: other_scales(&records, rankings), ..Self::default() };
         let mut lines = BTreeMap::new();
         for (line, record) in records {
-            let numbers = Ranking::of_numbers(&record.criterion);
             let known = Ranking::find(rankings, &record.criterion);
+            let criterion = known.map_or(record.criterion.as_str(), |known| &known.criterion);
+            let numbers = Ranking::of_numbers(criterion);
+            let known = match labels.other_scales.contains(criterion) {
+                true => Some(&numbers),
+                false => known,
+            };
             // What no pack knows is compared as numbers, if it is numbers.
             let ranking = known.or_else(|| numbers.rank(&record.label).map(|_| &numbers));
             let ranking = ranking.ok_or_else(|| {
@@ -196,8 +203,31 @@ impl Labels {
         let between = |ranks: &BTreeMap<String, f64>| {
             truth.of(ranks.values()).is_some_and(|rank| rank != nearest_rank(rank))
         };
-        self.items.values().filter(|ranks| between(ranks)).count()
+        let ranked = |item: &Item| !self.other_scales.contains(&item.criterion);
+        self.items.iter().filter(|(item, ranks)| ranked(item) && between(ranks)).count()
     }
+}
+
+/// The criteria whose labels are numbers on a scale of their own: the lines say so, or all of them are
+/// numbers and some are no rank of a label.
+fn other_scales(records: &[(u64, LabelRecord)], rankings: &[Ranking]) -> BTreeSet<String> {
+    let mut of: BTreeMap<&str, Vec<&LabelRecord>> = BTreeMap::new();
+    for (_, record) in records {
+        let known = Ranking::find(rankings, &record.criterion);
+        let criterion = known.map_or(record.criterion.as_str(), |known| &known.criterion);
+        of.entry(criterion).or_default().push(record);
+    }
+    let own_scale = |(criterion, records): &(&str, Vec<&LabelRecord>)| {
+        let numbers = Ranking::of_numbers(criterion);
+        let known = Ranking::find(rankings, criterion).filter(|known| !known.labels.is_empty());
+        let is_label =
+            |record: &&&LabelRecord| known.is_none_or(|known| known.rank(&record.label).is_some());
+        let all = |fits: &dyn Fn(&LabelRecord) -> bool| records.iter().all(|one| fits(one));
+        all(&|record| numbers.rank(&record.label).is_some())
+            && (all(&|record| record.scale.is_some())
+                || records.iter().filter(is_label).count() < records.len())
+    };
+    of.into_iter().filter(own_scale).map(|(criterion, _)| criterion.trim().to_owned()).collect()
 }
 
 /// A line and what is wrong with it.

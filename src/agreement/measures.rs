@@ -76,6 +76,8 @@ pub enum Values {
     Whole,
     /// Numbers.
     Numbers,
+    /// Numbers on two scales, which can only be compared in their order.
+    OtherScale,
 }
 
 /// Measures with their names.
@@ -164,6 +166,10 @@ impl Columns {
             Values::Words => Err(Undefined::NoOrder),
             _ => number,
         };
+        let scaled = |number: Statistic| match self.values {
+            Values::OtherScale => Err(Undefined::OtherScale),
+            _ => number,
+        };
         let kappa = match self.values {
             Values::Numbers => Err(Undefined::NotWhole),
             _ => ordered(categories.kappa_quadratic(counted)),
@@ -171,9 +177,9 @@ impl Columns {
         [
             ordered(self.numbers.spearman(&numbers)),
             ordered(self.numbers.pearson(&numbers)),
-            ordered(self.numbers.mean_absolute_error(&numbers)),
-            kappa,
-            categories.exact(counted),
+            scaled(ordered(self.numbers.mean_absolute_error(&numbers))),
+            scaled(kappa),
+            scaled(categories.exact(counted)),
         ]
     }
 }

@@ -10,7 +10,9 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub use self::judges::{Agreement, Cell, Confusion, Difference, Judge, JudgeAgreement, Judgement};
+pub use self::judges::{
+    Agreement, AnnotatorPair, Cell, Confusion, Difference, Judge, JudgeAgreement, Judgement,
+};
 pub use self::labels::{Item, Labels, LabelsError, Truth};
 pub use self::measures::{Measure, Measured, Values};
 pub use self::ranking::Ranking;

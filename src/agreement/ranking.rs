@@ -21,7 +21,7 @@ impl Ranking {
 
     /// What is compared as numbers, because no pack knows it.
     pub fn of_numbers(criterion: &str) -> Self {
-        let criterion = criterion.trim().to_lowercase();
+        let criterion = criterion.trim().to_owned();
         Self { name: criterion.clone(), criterion, labels: Vec::new() }
     }
 

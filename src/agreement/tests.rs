@@ -27,7 +27,7 @@ fn labels(criterion: &str, ranks: &[&[f64]]) -> Labels {
         let named = ranks.iter().enumerate().map(|(who, rank)| (format!("annotator {who}"), *rank));
         (item(criterion, &format!("c{}", i + 1)), named.collect())
     });
-    Labels { items: ranks.collect() }
+    Labels { items: ranks.collect(), ..Labels::default() }
 }
 
 fn judge(run: &str, criterion: &str, ranks: &[Option<f64>]) -> Judge {
@@ -56,7 +56,9 @@ fn the_truth_is_the_mean_and_categories_take_the_nearest_label() {
     // Against 1, 2, 3, 4.
     assert_eq!(all.agreement.get(Measure::Exact).value, Ok(0.75));
     let kinds: Vec<_> = found.judges[0].cells.iter().map(|cell| cell.kind.as_deref()).collect();
-    assert_eq!(kinds, [None, Some("Color"), Some("Removal")]);
+    assert_eq!(kinds, [None, None, Some("Color"), Some("Removal")]);
+    let editors: Vec<_> = found.judges[0].cells.iter().map(|cell| cell.editor.as_deref()).collect();
+    assert_eq!(editors, [None, Some("e"), None, None]);
     assert_eq!(
         found.judges[0].confusion[0].counts,
         [[1, 0, 0, 0, 0], [0, 0, 1, 0, 0], [0, 0, 1, 0, 0], [0, 0, 0, 1, 0]]

@@ -58,6 +58,37 @@ Examples:
         #[arg(long)]
         json: bool,
     },
+    /// Write a data set of others in our own form: cases, and what people and judges said of them.
+    #[command(after_help = "\
+Examples:
+  deeplook dataset convert ImagenHub/ --preset imagenhub --out imagenhub/
+  deeplook dataset convert edit.json --root images/ --out mmrb2/ --in-place
+
+The folder gets cases.jsonl, and where the set has them labels.jsonl, votes.jsonl and judges/NAME.jsonl (the answers of
+recorded judges, as results). Pictures are linked or copied to pictures/; with --in-place they stay where they are, and the
+cases are read with --root SRC. Exit code 1: something could not be taken along, and is named.")]
+    Convert {
+        /// The file or folder to read.
+        #[arg(value_name = "SRC")]
+        src: PathBuf,
+        #[command(flatten)]
+        reading: ReadingOptions,
+        /// The folder to write; it must be new or empty.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Leave pictures where they are.
+        #[arg(long)]
+        in_place: bool,
+        /// Print one JSON object on stdout.
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the data sets of others whose layout is known.
+    Presets {
+        /// Print JSON.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// Which data set, and how it is to be read.
@@ -72,9 +103,9 @@ pub(crate) struct DataSetArgs {
 /// How a data set is to be read.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ReadingOptions {
-    /// The outputs of one editor, or a folder of such folders, named by id or by source picture; they
-    /// replace what the data set names itself.
-    #[arg(long, value_name = "DIR")]
+    /// The outputs of one editor, or a folder of such folders, named by id or by source picture, or a
+    /// pattern of their names such as 'out/{editor}/{id}_*.png'; they replace what the data set names itself.
+    #[arg(long, value_name = "DIR|PATTERN")]
     pub edits: Option<PathBuf>,
     /// By what the outputs are named [default: either, where only one fits].
     #[arg(long = "match", value_name = "BY", requires = "edits", value_parser = super::words::match_by())]
@@ -83,6 +114,14 @@ pub(crate) struct ReadingOptions {
     /// file of such lines; can be given several times.
     #[arg(long, value_name = "FIELD=NAME|FILE")]
     pub map: Vec<String>,
+    /// The data set is laid out as this one; `deeplook dataset presets` lists them [default: recognised,
+    /// where it is unmistakable].
+    #[arg(long, value_name = "NAME")]
+    pub preset: Option<String>,
+    /// Another folder that paths in the data set may start from, besides its own; absolute paths below it
+    /// are allowed, too. Can be given several times.
+    #[arg(long = "root", value_name = "DIR")]
+    pub roots: Vec<PathBuf>,
 }
 
 impl ReadingOptions {
@@ -93,6 +132,8 @@ impl ReadingOptions {
             edits: self.edits.clone(),
             match_by: self.match_by,
             map: Mapping::parse(&self.map)?,
+            roots: self.roots.clone(),
+            preset: self.preset.clone(),
             ..DataSpec::default()
         })
     }

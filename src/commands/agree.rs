@@ -103,7 +103,7 @@ fn in_words(values: &Values) -> String {
             format!("labels of the criterion {criterion}, by rank from 1 (worst)")
         }
         Values::Whole => "whole numbers".to_owned(),
-        Values::Numbers => "numbers".to_owned(),
+        Values::Numbers | Values::OtherScale => "numbers".to_owned(),
     }
 }
 
@@ -254,7 +254,8 @@ fn print_judges(agreement: &Agreement, bootstrap: &Bootstrap) -> anyhow::Result<
         out,
         "MAE is in ranks of labels, 1 is the worst (of answers without labels in points of score). κ, exact and the\n\
          confusion take the truth as the nearest label, and the worse one where two are as near ({} truths lie\n\
-         between labels).\n{}",
+         between labels). People ρ is how far people agree with each other, as the mean of each pair of them: what a\n\
+         judge can reach at best. Numbers of people on a scale of their own are compared in their order alone.\n{}",
         agreement.between_labels,
         about_intervals(bootstrap, "cases")
     )?;
@@ -296,7 +297,8 @@ fn print_differences(out: &mut impl std::io::Write, agreement: &Agreement) -> an
         writeln!(out, "\n{bold}Side by side{bold:#} ({})\n", agreement.truth.in_words())?;
         let mut grid = Grid::new(2, head(&["criterion", "judge", "n", "coverage"]));
         for (number, judge) in agreement.judges.iter().enumerate() {
-            for cell in judge.cells.iter().filter(|cell| cell.kind.is_none()) {
+            let whole = |cell: &&Cell| cell.kind.is_none() && cell.editor.is_none();
+            for cell in judge.cells.iter().filter(whole) {
                 let names = vec![
                     all(cell.criterion.as_deref()),
                     format!("{}: {}", number + 1, judge.judge.title()),
@@ -349,25 +351,33 @@ fn percent(coverage: Coverage) -> String {
     }
 }
 
+/// Of what a cell is.
+fn names(cell: &Cell) -> Vec<String> {
+    [&cell.criterion, &cell.editor, &cell.kind].map(|name| all(name.as_deref())).into()
+}
+
 fn cells(cells: &[Cell]) -> Grid {
-    let mut grid = Grid::new(2, head(&["criterion", "type", "n", "coverage"]));
+    let mut columns = head(&["criterion", "editor", "type", "n", "coverage"]);
+    columns.push("people ρ");
+    let mut grid = Grid::new(3, columns);
     for cell in cells {
-        let names = vec![all(cell.criterion.as_deref()), all(cell.kind.as_deref())];
-        grid.row(numbers(names, cell.coverage, &cell.agreement, &PAIRS));
+        let mut row = numbers(names(cell), cell.coverage, &cell.agreement, &PAIRS);
+        row.push(cell.ceiling.map_or("–".to_owned(), |ceiling| ceiling.to_string()));
+        grid.row(row);
     }
     grid
 }
 
 fn raters(cells: &[Cell]) -> Grid {
     let measures = [&Measure::OF_RATERS[..], &[Measure::Exact]].concat();
-    let mut grid = Grid::new(
-        2,
-        ["criterion", "type", "n"].into_iter().chain(measures.iter().map(|m| m.title())),
-    );
+    let columns = ["criterion", "editor", "type", "n"].into_iter();
+    let columns = columns.chain(measures.iter().map(|m| m.title())).chain(["pairs ρ"]);
+    let mut grid = Grid::new(3, columns);
     for cell in cells {
-        let mut row = vec![all(cell.criterion.as_deref()), all(cell.kind.as_deref())];
+        let mut row = names(cell);
         row.push(cell.agreement.n.to_string());
         row.extend(measures.iter().map(|measure| cell.agreement.get(*measure).to_string()));
+        row.push(cell.ceiling.map_or("–".to_owned(), |ceiling| ceiling.to_string()));
         grid.row(row);
     }
     grid
@@ -392,7 +402,7 @@ fn reasons(cells: &[Cell]) -> String {
             of_cell.entry(why.to_string()).or_default().push(measure.title());
         }
         for (why, measures) in of_cell {
-            let place = [cell.criterion.as_deref(), cell.kind.as_deref()];
+            let place = [cell.criterion.as_deref(), cell.editor.as_deref(), cell.kind.as_deref()];
             let place: Vec<&str> = place.into_iter().flatten().collect();
             let place = if place.is_empty() { "all".to_owned() } else { place.join(", ") };
             reasons.entry(why).or_default().push(format!("{place} ({})", measures.join(", ")));
@@ -414,10 +424,14 @@ fn gates(args: &AgreeArgs, agreement: &Agreement) -> Vec<String> {
     complaints
 }
 
+/// Whether a cell is a criterion's, over all editors and types.
+fn is_criterion(cell: &Cell) -> bool {
+    cell.criterion.is_some() && cell.editor.is_none() && cell.kind.is_none()
+}
+
 fn gates_of(args: &AgreeArgs, judge: &JudgeAgreement) -> Vec<String> {
     let asked = args.min_coverage.is_some() || args.min_agreement.is_some();
-    let criteria: Vec<&Cell> =
-        judge.cells.iter().filter(|cell| cell.criterion.is_some() && cell.kind.is_none()).collect();
+    let criteria: Vec<&Cell> = judge.cells.iter().filter(|cell| is_criterion(cell)).collect();
     if asked && criteria.is_empty() {
         return vec!["nothing that it judged has a label".to_owned()];
     }

@@ -1,7 +1,6 @@
 //! Rows become cases: every field checked, every file looked for.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::Path;
 
 use deeplook_tools::picture::size_of_file;
 use rayon::prelude::*;
@@ -11,7 +10,8 @@ use super::boxes::{self, BoxForm, Written};
 use super::fields::{Field, Names};
 use super::problem::{DataSetError, Problems, Severity, shown, shown_json};
 use super::root::{PathProblem, Root};
-use super::rows::{self, Row};
+use super::rows::Row;
+use super::source::Source;
 use super::{Edits, Entry, PictureFile};
 use super::{brought, dlebench};
 use crate::case::{Case, Facts, REFERENCE, TARGET};
@@ -36,6 +36,13 @@ const LONGEST_ID: usize = 200;
 /// Names that may be slips: the first line, what is probably meant, and how many lines have it.
 type Slips<'a> = BTreeMap<&'a str, (usize, Field, usize)>;
 
+/// What was made of rows.
+pub(super) struct Read {
+    pub(super) cases: Vec<Entry>,
+    /// How boxes were read, where nobody said it.
+    pub(super) boxes_read: Option<String>,
+}
+
 /// A case that may still lack a name, and what is wrong with it.
 struct Draft {
     id: Option<String>,
@@ -56,13 +63,14 @@ impl<'a> Reader<'a> {
     /// The cases, in the file's order. A row that cannot be one is a problem.
     pub(super) fn read(
         &self,
-        file: &Path,
+        source: &Source,
+        is_there: &dyn Fn(&str) -> bool,
         problems: &mut Problems,
-    ) -> Result<Vec<Entry>, DataSetError> {
+    ) -> Result<Read, DataSetError> {
         let mut good = Vec::new();
         let mut slips = Slips::default();
         // What cannot be read was told when the fields were looked for.
-        rows::read(file, &mut Problems::default(), &mut |rows| {
+        source.read(is_there, &mut Problems::default(), &mut |rows| {
             let drafts: Vec<Result<Draft, String>> =
                 rows.par_iter().map(|row| self.draft(row)).collect();
             for (row, draft) in rows.iter().zip(drafts) {
@@ -74,13 +82,14 @@ impl<'a> Reader<'a> {
             }
         })?;
         let form = self.form_of(&good).map_err(|what| DataSetError::Fields {
-            path: file.to_owned(),
+            path: source.file.clone(),
             what: format!(
                 "cannot tell how {} is meant: {what}; say it with --map boxes={}:xyxy or :xywh",
                 shown(self.names.name(Field::Boxes)),
                 self.names.name(Field::Boxes)
             ),
         })?;
+        let boxes_read = self.said_of_boxes(form, &good);
         self.name(&mut good);
         let mut first: HashMap<String, usize> = HashMap::new();
         let mut cases = Vec::new();
@@ -128,7 +137,20 @@ impl<'a> Reader<'a> {
             );
             problems.warning(line, None, what);
         }
-        Ok(cases)
+        Ok(Read { cases, boxes_read })
+    }
+
+    /// How four bare numbers were read, where nobody said it.
+    fn said_of_boxes(&self, form: BoxForm, drafts: &[Draft]) -> Option<String> {
+        let bare = |written: &Written| matches!(written, Written::Bare(_));
+        let bare = drafts.iter().any(|draft| draft.written.iter().any(bare));
+        let name = self.names.name(Field::Boxes);
+        (bare && self.names.form.is_none()).then(|| {
+            format!(
+                "four numbers of {} are read as {form}, by the pictures' sizes; --map boxes={name}:{form} says it",
+                shown(name)
+            )
+        })
     }
 
     /// One row, by itself. The error says why it cannot be a case at all.
@@ -308,7 +330,7 @@ impl<'a> Reader<'a> {
             Err(PathProblem::Missing) => PictureFile::Missing(format!(
                 "there is no file {} in {}{place}",
                 shown(name),
-                shown(&self.root.folder().to_string_lossy())
+                self.root.in_words()
             )),
             Err(PathProblem::Refused(why) | PathProblem::Unreadable(why)) => {
                 PictureFile::Unreadable(format!("{}: {why}", shown(name)))

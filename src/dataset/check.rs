@@ -6,7 +6,7 @@ use deeplook_tools::picture::size_of_file;
 use deeplook_tools::{PictureError, Size};
 use rayon::prelude::*;
 
-use super::problem::{Problem, Problems, Severity, shown};
+use super::problem::{Problems, Severity, shown};
 use super::{DataSet, Entry, PictureFile};
 use crate::case::InputPicture;
 use crate::protocol::box_problem;
@@ -54,7 +54,11 @@ impl DataSet {
 
 fn add(problems: &mut Problems, entry: &Entry, severity: Severity, message: String) {
     let case = Some(entry.case.id.clone());
-    problems.add(Problem { severity, line: entry.line, case, message });
+    let line = entry.line;
+    match severity {
+        Severity::Error => problems.error(line, case.as_deref(), message),
+        Severity::Warning => problems.warning(line, case.as_deref(), message),
+    }
 }
 
 fn unreadable(what: &str, path: &Path, error: &PictureError) -> (Severity, String) {

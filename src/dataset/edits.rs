@@ -55,6 +55,20 @@ impl EditorFiles {
             PictureFile::Ambiguous(_) => self.ambiguous += 1,
         }
     }
+
+    /// Puts this editor's output into its case, and tells what is wrong with it.
+    pub(super) fn take(&mut self, entry: &mut Entry, output: PictureFile, problems: &mut Problems) {
+        let (line, id) = (entry.line, Some(entry.case.id.as_str()));
+        self.count(&output);
+        let what = output.problem().map(|why| format!("edit by {}: {why}", shown(&self.editor)));
+        match (&output, what) {
+            // Editors refuse some instructions; that is a result, not a mistake.
+            (PictureFile::Missing(_), Some(what)) => problems.warning(line, id, what),
+            (_, Some(what)) => problems.error(line, id, what),
+            (_, None) => {}
+        }
+        entry.case.edited.insert(self.editor.clone(), output);
+    }
 }
 
 /// The editors that the cases name themselves.
@@ -111,18 +125,7 @@ pub(super) fn find(
             })
             .collect();
         for (entry, output) in cases.iter_mut().zip(outputs) {
-            let (line, id) = (entry.line, Some(entry.case.id.as_str()));
-            summary.count(&output);
-            let what = output.problem().map(|why| format!("edit by {}: {why}", shown(&editor)));
-            match (&output, what) {
-                // Editors refuse some instructions; that is a result, not a mistake.
-                (PictureFile::Missing(_), Some(what)) => {
-                    problems.warning(line, id, what);
-                }
-                (_, Some(what)) => problems.error(line, id, what),
-                (_, None) => {}
-            }
-            entry.case.edited.insert(editor.clone(), output);
+            summary.take(entry, output, problems);
         }
         summaries.push(summary);
     }
@@ -261,15 +264,19 @@ fn output(
             matched.wanted[*only]
         ));
     }
-    let path = &files[*only].path;
+    looked_at(&files[*only].path, &names, root)
+}
+
+/// A file that was found, if it is a picture inside the root.
+pub(super) fn looked_at(path: &Path, name: &str, root: &Root) -> PictureFile {
     match root.check(path) {
         Ok(()) => match size_of_file(path) {
-            Ok(_) => PictureFile::Found(path.clone()),
-            Err(error) => PictureFile::Unreadable(format!("{names}: {}", error.problem)),
+            Ok(_) => PictureFile::Found(path.to_owned()),
+            Err(error) => PictureFile::Unreadable(format!("{name}: {}", error.problem)),
         },
-        Err(PathProblem::Missing) => PictureFile::Missing(format!("{names} is gone")),
+        Err(PathProblem::Missing) => PictureFile::Missing(format!("{name} is gone")),
         Err(PathProblem::Refused(why) | PathProblem::Unreadable(why)) => {
-            PictureFile::Unreadable(format!("{names}: {why}"))
+            PictureFile::Unreadable(format!("{name}: {why}"))
         }
     }
 }
@@ -289,7 +296,8 @@ fn editor_folders(folder: &Path, keys: &Keys) -> Result<Vec<(String, PathBuf)>, 
     Ok(folders)
 }
 
-const SOMEBODY: &str = "edited";
+/// The editor of outputs that nobody is named for.
+pub(super) const SOMEBODY: &str = "edited";
 
 type Named = Vec<(String, PathBuf)>;
 

@@ -62,14 +62,40 @@ const KNOWN: [Known; 14] = [
     Known {
         field: Field::Source,
         sure: &["source", "image", "source_image"],
-        likely: &["src_image", "input_image", "original_image", "source_path", "image_path", "src"],
+        likely: &[
+            "src_image",
+            "input_image",
+            "original_image",
+            "source_path",
+            "image_path",
+            "src",
+            "img",
+            "source_img",
+            "input_img",
+            "src_img",
+            "original",
+            "before",
+            "before_image",
+            "input",
+        ],
     },
     Known {
         field: Field::Instruction,
         sure: &["instruction", "edit_operation", "edit_instruction"],
-        likely: &["editing_instruction", "instruction_text", "edit_prompt", "edit_text"],
+        likely: &[
+            "editing_instruction",
+            "instruction_text",
+            "edit_prompt",
+            "edit_text",
+            "prompt",
+            "text",
+        ],
     },
-    Known { field: Field::Edited, sure: &["edited", "edited_image"], likely: &["output_image"] },
+    Known {
+        field: Field::Edited,
+        sure: &["edited", "edited_image"],
+        likely: &["output_image", "output_img", "edited_img", "after", "after_image", "output"],
+    },
     Known { field: Field::Editor, sure: &["editor"], likely: &["editor_name"] },
     Known { field: Field::Edits, sure: &["edits"], likely: &["edited_images"] },
     Known {
@@ -184,6 +210,19 @@ impl Mapping {
         self
     }
 
+    /// Our name of each field, and the file's.
+    pub(super) fn names(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.0.iter().map(|(field, mapped)| (field.name(), mapped.name.as_str()))
+    }
+
+    /// Only what it says of how boxes are written.
+    pub(super) fn only_forms(&self) -> Self {
+        let boxes = self.0.get(&Field::Boxes).filter(|mapped| mapped.form.is_some());
+        let mapped =
+            boxes.map(|mapped| Mapped { name: Field::Boxes.name().into(), ..mapped.clone() });
+        Self(mapped.map(|mapped| (Field::Boxes, mapped)).into_iter().collect())
+    }
+
     fn set(&mut self, field: &str, name: &str) -> Result<(), String> {
         let field: Field = field.parse()?;
         let (name, form) = match name.rsplit_once(':') {
@@ -237,6 +276,8 @@ impl Names {
         let fail = |what| DataSetError::Fields { path: path.to_owned(), what };
         let mut of = BTreeMap::new();
         let mut form = None;
+        // Told together: whoever mends one finds the next at once.
+        let mut complaints = Vec::new();
         for Known { field, sure, likely } in &KNOWN {
             if let Some(mapped) = mapping.0.get(field) {
                 form = form.or(mapped.form);
@@ -260,24 +301,28 @@ impl Names {
                     [] => {}
                     [name] => drop(of.insert(*field, name.clone())),
                     ref several => {
-                        return Err(fail(format!(
+                        complaints.push(format!(
                             "the field {:?} could be {}; say which with --map {}=NAME",
                             field.name(),
                             listed(several.iter().map(|name| name.as_str())),
                             field.name()
-                        )));
+                        ));
+                        continue;
                     }
                 }
             }
             if field.is_needed() && !of.contains_key(field) {
-                return Err(fail(format!(
-                    "cannot find the field {:?} (nor {}); seen: {}; say which it is with --map {}=NAME",
+                complaints.push(format!(
+                    "cannot find the field {:?} (nor {}); say which it is with --map {}=NAME",
                     field.name(),
-                    sure[1..].join(", "),
-                    listed(seen.iter().map(String::as_str)),
+                    [&sure[1..], likely].concat().join(", "),
                     field.name()
-                )));
+                ));
             }
+        }
+        if !complaints.is_empty() {
+            let seen = listed(seen.iter().map(String::as_str));
+            return Err(fail(format!("{}; seen: {seen}", complaints.join("; "))));
         }
         let form = form.or_else(|| of.get(&Field::Boxes).and_then(|name| BoxForm::of_name(name)));
         let used = |name: &&String| !of.values().any(|used| used.split('.').next() == Some(name));
@@ -366,10 +411,21 @@ mod tests {
 
     #[test]
     fn a_complaint_names_the_field_and_what_was_seen() {
-        let error = find(&["image", "prompt"], &[]).unwrap_err();
-        for part in ["\"instruction\"", "edit_operation", "\"prompt\"", "--map instruction=NAME"] {
+        let error = find(&["picture", "words", "category", "task"], &[]).unwrap_err();
+        for part in [
+            "\"source\"",
+            "before",
+            "\"instruction\"",
+            "edit_operation",
+            "\"words\"",
+            "--map instruction=NAME",
+            "\"type\" could be \"category\", \"task\"",
+        ] {
             assert!(error.contains(part), "{error}");
         }
+        let names = find(&["img", "prompt", "after"], &[]).unwrap();
+        assert_eq!(names.name(Field::Instruction), "prompt");
+        assert_eq!((names.name(Field::Source), names.name(Field::Edited)), ("img", "after"));
         let error = find(&["image", "instruction", "category", "task"], &[]).unwrap_err();
         assert!(error.contains("\"type\" could be \"category\", \"task\""), "{error}");
     }

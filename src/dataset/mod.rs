@@ -28,13 +28,19 @@ pub mod case_file;
 mod cases;
 pub(crate) mod chart;
 mod check;
+pub(crate) mod convert;
 mod dlebench;
+mod document;
 pub mod draw;
 mod edits;
 mod fields;
+mod pattern;
+mod patterned;
+mod preset;
 mod problem;
 mod root;
 mod rows;
+mod source;
 pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
@@ -48,6 +54,7 @@ use deeplook_tools::picture::size_of_file;
 pub use self::boxes::BoxForm;
 pub use self::edits::{EditorFiles, MatchBy};
 pub use self::fields::{Field, Mapping};
+pub use self::preset::Preset;
 pub use self::problem::{DataSetError, Problem, Problems, Severity};
 pub(crate) use self::problem::{on_terminal, shown};
 pub use self::stats::{Bin, Histogram, Stats, TypeStats};
@@ -58,10 +65,15 @@ use crate::case::{Case, EditCase, Facts, InputPicture};
 pub struct LoadOptions {
     /// What the file's fields mean, where their names do not say it.
     pub mapping: Mapping,
-    /// A folder of editors' outputs; where there is one, it replaces what the file names.
+    /// A folder of editors' outputs, or a pattern of their names such as `out/{editor}/{id}_*.png`;
+    /// where there is one, it replaces what the file names.
     pub edits: Option<PathBuf>,
     /// By what the outputs in that folder are named; `None` takes both, if they do not disagree.
     pub match_by: Option<MatchBy>,
+    /// Further folders that paths may start from; absolute paths below them are allowed.
+    pub roots: Vec<PathBuf>,
+    /// The name of the [`Preset`] that the data set is read by; `None` recognises it, if it can.
+    pub preset: Option<String>,
 }
 
 /// A benchmark: cases, the editors' outputs for them, and what is wrong with it.
@@ -82,6 +94,9 @@ pub struct DataSet {
     pub editors: Vec<EditorFiles>,
     /// The file's fields that are only kept as facts.
     pub unused_fields: Vec<String>,
+    /// How it was read, where nobody said so: by which preset, and what four numbers of a box mean.
+    pub notes: Vec<String>,
+    source: source::Source,
 }
 
 /// A picture, what was to be done to it, and what editors made of it.
@@ -182,22 +197,21 @@ fn load(picture: &str, file: &PictureFile) -> Result<InputPicture, MissingPictur
 impl DataSet {
     /// Opens a file of cases, or the folder that holds one. Files are looked for, never decoded.
     pub fn open(path: &Path, options: &LoadOptions) -> Result<Self, DataSetError> {
-        let file = locate(path)?;
+        let source = source::Source::find(path, options)?;
         let mut problems = Problems::default();
-        let folder = file.parent().unwrap_or(Path::new("."));
-        let root = root::Root::new(folder)
-            .map_err(|source| DataSetError::Io { path: folder.to_owned(), source })?;
+        let unreadable = |path: &Path, source| DataSetError::Io { path: path.to_owned(), source };
+        let mut root =
+            root::Root::new(&source.folder).map_err(|error| unreadable(&source.folder, error))?;
         // A file that the user named may be a link; one that was found in a folder may not lead out.
-        if file != path
-            && let Err(root::PathProblem::Refused(why)) = root.check(&file)
-        {
-            let what = format!("holds {:?}: {why}", file.file_name().unwrap_or_default());
-            return Err(DataSetError::Folder { folder: path.to_owned(), what });
+        source.check(&root, path)?;
+        for named in &options.roots {
+            root = root.with(named).map_err(|error| unreadable(named, error))?;
         }
+        let is_there = |name: &str| root.file(name).is_ok();
         // Twice: what the fields mean is known when all of them are seen, and all rows at once would
         // take many times the room of the file.
         let (mut seen, mut readable) = (BTreeSet::new(), 0);
-        let records = rows::read(&file, &mut problems, &mut |rows| {
+        let records = source.read(&is_there, &mut problems, &mut |rows| {
             readable += rows.len();
             for (name, _) in rows.into_iter().flat_map(|row| row.fields) {
                 if seen.len() <= rows::MOST_COLUMNS {
@@ -209,7 +223,7 @@ impl DataSet {
         if seen.len() > rows::MOST_COLUMNS {
             let most = rows::MOST_COLUMNS;
             let what = format!("its lines have more than {most} different fields; leave some out");
-            return Err(DataSetError::Fields { path: file, what });
+            return Err(DataSetError::Fields { path: source.file, what });
         }
         let mut set = Self {
             root: root.folder().to_owned(),
@@ -218,23 +232,57 @@ impl DataSet {
             problems,
             editors: Vec::new(),
             unused_fields: Vec::new(),
-            file,
+            notes: source.note().into_iter().collect(),
+            file: source.file.clone(),
+            source,
         };
         if readable == 0 {
             // Not a single line could be read: there are no fields to ask for.
             return Ok(set);
         }
-        let names = fields::Names::find(&set.file, &seen, &options.mapping)?;
+        let names = fields::Names::find(&set.file, &seen, &set.source.mapping())?;
         let reader = cases::Reader::new(&root, &names, options.edits.is_some());
-        set.cases = reader.read(&set.file, &mut set.problems)?;
+        let read = reader.read(&set.source, &is_there, &mut set.problems)?;
+        set.cases = read.cases;
+        set.notes.extend(read.boxes_read);
         set.unused_fields = names.unused;
-        set.editors = match &options.edits {
-            Some(folder) => {
-                edits::find(folder, options.match_by, &mut set.cases, &mut set.problems)?
-            }
-            None => edits::named_in_file(&set.cases),
-        };
+        set.editors = set.find_edits(options)?;
         Ok(set)
+    }
+
+    /// The outputs of editors: in the folder or by the pattern that the user names, where the preset
+    /// knows them to be, or as the file names them.
+    fn find_edits(&mut self, options: &LoadOptions) -> Result<Vec<EditorFiles>, DataSetError> {
+        let known = self.source.preset.and_then(Preset::outputs);
+        let Some(named) = &options.edits else {
+            if let Some(known) = known {
+                let base = self.source.folder.clone();
+                let wanted =
+                    patterned::Wanted { base: &base, pattern: &known.files, except: &known.except };
+                let found = patterned::find(&wanted, &mut self.cases, &mut self.problems)?;
+                if let Some(found) = found {
+                    return Ok(found);
+                }
+            }
+            return Ok(edits::named_in_file(&self.cases));
+        };
+        let text = named.to_string_lossy();
+        if pattern::is_pattern(&text) && !named.exists() {
+            let wanted = patterned::Wanted { base: Path::new(""), pattern: &text, except: &[] };
+            let found = patterned::find(&wanted, &mut self.cases, &mut self.problems)?;
+            return found.ok_or_else(|| DataSetError::Edits {
+                folder: named.clone(),
+                what: "no file fits; the pattern starts where you are, and * and {…} stay within one folder".to_owned(),
+            });
+        }
+        if let Some(known) = known {
+            let wanted =
+                patterned::Wanted { base: named, pattern: &known.files, except: &known.except };
+            if let Some(found) = patterned::find(&wanted, &mut self.cases, &mut self.problems)? {
+                return Ok(found);
+            }
+        }
+        edits::find(named, options.match_by, &mut self.cases, &mut self.problems)
     }
 
     /// How many edits there are to judge, also those whose pictures are not there.
@@ -257,7 +305,7 @@ fn locate(path: &Path) -> Result<PathBuf, DataSetError> {
     match there[..] {
         [name] => Ok(path.join(name)),
         [] => Err(fail(format!(
-            "holds no data set: none of {} is in it; name the file itself, or the folder that has it",
+            "holds no data set: none of {} is in it, and it is none of `deeplook dataset presets`; name the file itself, or the folder that has it",
             FILES.join(", ")
         ))),
         _ => Err(fail(format!("holds {}; name the one that you mean", there.join(" and ")))),

@@ -22,8 +22,11 @@ pub enum Severity {
 pub struct Problem {
     /// How bad it is.
     pub severity: Severity,
-    /// The line of the data set's file, from 1.
+    /// The line of the data set's file, from 1; in a file without lines, the number of the record.
     pub line: usize,
+    /// What is counted: lines or records.
+    #[serde(skip)]
+    pub(super) counted: &'static str,
     /// The case, where it has a name.
     pub case: Option<String>,
     /// What is wrong, and what to do. Untrusted text in it is quoted and cut.
@@ -32,7 +35,7 @@ pub struct Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "line {}: ", self.line)?;
+        write!(f, "{} {}: ", self.counted, self.line)?;
         if let Some(case) = &self.case {
             write!(f, "case {}: ", shown(case))?;
         }
@@ -46,9 +49,15 @@ pub struct Problems {
     kept: Vec<Problem>,
     errors: usize,
     warnings: usize,
+    counted: Option<&'static str>,
 }
 
 impl Problems {
+    /// Says what is counted, where it is not lines.
+    pub(super) fn count_in(&mut self, what: &'static str) {
+        self.counted = Some(what);
+    }
+
     /// So many problems are kept in words; a wrong file may have one on each of a million lines.
     pub const MOST_KEPT: usize = 1000;
 
@@ -87,12 +96,14 @@ impl Problems {
 
     pub(super) fn error(&mut self, line: usize, case: Option<&str>, message: impl Into<String>) {
         let (case, message) = (case.map(str::to_owned), message.into());
-        self.add(Problem { severity: Severity::Error, line, case, message });
+        let counted = self.counted.unwrap_or("line");
+        self.add(Problem { severity: Severity::Error, line, counted, case, message });
     }
 
     pub(super) fn warning(&mut self, line: usize, case: Option<&str>, message: impl Into<String>) {
         let (case, message) = (case.map(str::to_owned), message.into());
-        self.add(Problem { severity: Severity::Warning, line, case, message });
+        let counted = self.counted.unwrap_or("line");
+        self.add(Problem { severity: Severity::Warning, line, counted, case, message });
     }
 }
 
@@ -178,6 +189,14 @@ pub enum DataSetError {
         given: String,
         /// What is wrong with it, and what to do.
         what: String,
+    },
+    /// There is no such preset.
+    #[error("there is no preset {}; there are {known}", shown(name))]
+    NoPreset {
+        /// What was given.
+        name: String,
+        /// Those that there are.
+        known: String,
     },
     /// The folder of edits does not belong to this data set.
     #[error("--edits {}: {what}", shown(&folder.to_string_lossy()))]

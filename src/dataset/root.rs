@@ -1,4 +1,4 @@
-//! The folder that a data set may read from, and nothing outside it.
+//! The folders that a data set may read from, and nothing outside them.
 
 use std::collections::HashMap;
 use std::fs;
@@ -6,13 +6,23 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
-/// A folder out of which no path leads.
+use super::problem::shown;
+
+/// Folders out of which no path leads: the data set's own, and those that the user named.
 #[derive(Debug)]
 pub(super) struct Root {
-    folder: PathBuf,
-    real: PathBuf,
+    /// Its own folder first.
+    folders: Vec<Folder>,
     /// Whether the folders of files lie inside: asked once for each, not once for each file.
     inside: Mutex<HashMap<PathBuf, bool>>,
+}
+
+#[derive(Debug)]
+struct Folder {
+    path: PathBuf,
+    real: PathBuf,
+    /// The user said that files may be there: absolute paths below it are meant.
+    named: bool,
 }
 
 /// Why a path is not a file of the data set.
@@ -29,25 +39,83 @@ pub(super) enum PathProblem {
 impl Root {
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
-        Ok(Self {
-            folder: folder.to_owned(),
-            real: folder.canonicalize()?,
-            inside: Mutex::default(),
-        })
+        let real = folder.canonicalize()?;
+        let own = Folder { path: folder.to_owned(), real, named: false };
+        Ok(Self { folders: vec![own], inside: Mutex::default() })
     }
 
+    /// The same, and a folder that the user named.
+    pub(super) fn with(mut self, folder: &Path) -> io::Result<Self> {
+        let real = folder.canonicalize()?;
+        match self.folders.iter_mut().find(|known| known.real == real) {
+            Some(known) => known.named = true,
+            None => self.folders.push(Folder { path: folder.to_owned(), real, named: true }),
+        }
+        Ok(self)
+    }
+
+    /// The data set's own.
     pub(super) fn folder(&self) -> &Path {
-        &self.folder
+        &self.folders[0].path
     }
 
-    /// The file of this name, if it is an ordinary file inside the root.
+    /// All of them, for people.
+    pub(super) fn in_words(&self) -> String {
+        let names = self.folders.iter().map(|folder| shown(&folder.path.to_string_lossy()));
+        names.collect::<Vec<_>>().join(" or ")
+    }
+
+    /// The file of this name, if it is an ordinary file inside. A relative name that means different
+    /// files in several folders means none.
     pub(super) fn file(&self, name: &str) -> Result<PathBuf, PathProblem> {
-        let path = self.folder.join(relative(name).map_err(PathProblem::Refused)?);
-        self.check(&path)?;
-        Ok(path)
+        let way = match relative(name) {
+            Ok(way) => way,
+            Err(why) => return self.absolute(name).ok_or(PathProblem::Refused(why))?,
+        };
+        let mut found: Option<PathBuf> = None;
+        let mut problem = PathProblem::Missing;
+        for folder in &self.folders {
+            let path = folder.path.join(&way);
+            match self.check(&path) {
+                Ok(()) => match &found {
+                    Some(first) if first.canonicalize().ok() != path.canonicalize().ok() => {
+                        return Err(PathProblem::Unreadable(format!(
+                            "it is both in {} and in {}; name one root, or make the paths longer",
+                            shown(&self.folder_of(first).to_string_lossy()),
+                            shown(&folder.path.to_string_lossy())
+                        )));
+                    }
+                    Some(_) => {}
+                    None => found = Some(path),
+                },
+                Err(PathProblem::Missing) => {}
+                Err(other) if problem == PathProblem::Missing => problem = other,
+                Err(_) => {}
+            }
+        }
+        found.ok_or(problem)
     }
 
-    /// Refuses what is not an ordinary file inside the root.
+    fn folder_of(&self, path: &Path) -> &Path {
+        let mut paths = self.folders.iter().map(|folder| folder.path.as_path());
+        paths.find(|folder| path.starts_with(folder)).unwrap_or(self.folder())
+    }
+
+    /// The file of an absolute name, where it lies below a folder that the user named; `None` where it
+    /// does not.
+    fn absolute(&self, name: &str) -> Option<Result<PathBuf, PathProblem>> {
+        let path = Path::new(name.trim());
+        let plain = path.is_absolute()
+            && !name.contains('\0')
+            && path.components().all(|part| part != std::path::Component::ParentDir);
+        let holds = |one: &Folder| {
+            one.named && (path.starts_with(&one.path) || path.starts_with(&one.real))
+        };
+        let below = plain && self.folders.iter().any(holds);
+        below.then(|| self.check(path).map(|()| path.to_owned()))
+    }
+
+    /// Refuses what is not an ordinary file inside.
     pub(super) fn check(&self, path: &Path) -> Result<(), PathProblem> {
         let meta = match fs::symlink_metadata(path) {
             Ok(meta) => meta,
@@ -67,7 +135,8 @@ impl Root {
         };
         if !self.holds(path, link) {
             return Err(PathProblem::Refused(
-                "a link leads out of the data set's folder; copy the files into it, e.g. with `cp -rL`".into(),
+                "a link leads out of the data set's folder; name where it leads to with --root DIR"
+                    .into(),
             ));
         }
         if meta.is_dir() {
@@ -83,8 +152,10 @@ impl Root {
     }
 
     fn holds(&self, path: &Path, link: bool) -> bool {
-        let real_inside =
-            |path: &Path| path.canonicalize().is_ok_and(|real| real.starts_with(&self.real));
+        let real_inside = |path: &Path| {
+            let inside = |real: PathBuf| self.folders.iter().any(|one| real.starts_with(&one.real));
+            path.canonicalize().is_ok_and(inside)
+        };
         if link {
             return real_inside(path);
         }
@@ -114,7 +185,9 @@ fn relative(name: &str) -> Result<PathBuf, String> {
     } else if name.contains('\0') {
         Err(format!("the path has a NUL byte; {rule}"))
     } else if name.starts_with('/') || drive {
-        Err(format!("the path is absolute; {rule}"))
+        Err(format!(
+            "the path is absolute; {rule}, or name the folder that it is in with --root DIR"
+        ))
     } else if name.contains("://") {
         Err(format!("this is an address, not a path; fetch the file first: {rule}"))
     } else if name.split('/').any(|part| part == "..") {
@@ -189,5 +262,35 @@ mod tests {
                 assert!(found.starts_with(expected), "{name}: {found}");
             }
         }
+    }
+
+    #[test]
+    fn folders_that_the_user_names_hold_files_too() {
+        let (own, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        fs::write(own.path().join("a.png"), "x").unwrap();
+        fs::write(own.path().join("both.png"), "x").unwrap();
+        fs::write(other.path().join("both.png"), "y").unwrap();
+        fs::write(other.path().join("b.png"), "y").unwrap();
+        let absolute = other.path().join("b.png").to_string_lossy().into_owned();
+        let root = Root::new(own.path()).unwrap();
+        assert!(
+            matches!(root.file(&absolute), Err(PathProblem::Refused(why)) if why.contains("--root"))
+        );
+        assert_eq!(root.file("b.png"), Err(PathProblem::Missing));
+        let root = root.with(other.path()).unwrap();
+        assert_eq!(root.file("a.png").unwrap(), own.path().join("a.png"));
+        assert_eq!(root.file("b.png").unwrap(), other.path().join("b.png"));
+        assert_eq!(root.file(&absolute).unwrap(), Path::new(&absolute));
+        assert!(
+            matches!(root.file("both.png"), Err(PathProblem::Unreadable(why)) if why.contains("both in"))
+        );
+        let up = format!("{}/../x", other.path().display());
+        for out in ["/etc/passwd", up.as_str()] {
+            assert!(matches!(root.file(out), Err(PathProblem::Refused(_))), "{out}");
+        }
+        // Its own folder, where the user names it.
+        let inside = own.path().join("a.png").to_string_lossy().into_owned();
+        assert!(matches!(root.file(&inside), Err(PathProblem::Refused(_))));
+        assert!(root.with(own.path()).unwrap().file(&inside).is_ok());
     }
 }

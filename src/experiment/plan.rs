@@ -35,6 +35,9 @@ pub struct Plan {
     /// What the data set's fields mean, as for `--map`.
     #[serde(default)]
     pub map: Mapping,
+    /// The preset that the data set is read by, as for `--preset`.
+    #[serde(default)]
+    pub preset: Option<String>,
     /// What people, or the drawing, say of the edits.
     #[serde(default)]
     pub labels: Option<PathBuf>,

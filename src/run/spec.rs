@@ -66,12 +66,16 @@ pub struct DataSpec {
     /// A run whose observations are judged again: no tool is used, and only answers are asked for.
     /// Without a `path`, what it judged is judged again.
     pub from_traces: Option<PathBuf>,
-    /// A folder of editors' outputs, which replace what the file names.
+    /// A folder of editors' outputs, or a pattern of their names, which replace what the file names.
     pub edits: Option<PathBuf>,
     /// By what those outputs are named; absent for either, where only one fits.
     pub match_by: Option<MatchBy>,
     /// What the file's fields mean, where their names do not say it.
     pub map: Mapping,
+    /// Further folders that the file's paths may start from; absolute paths below them are allowed.
+    pub roots: Vec<PathBuf>,
+    /// The name of the preset that it is read by; absent to recognise it.
+    pub preset: Option<String>,
     /// Judge what can be judged, where lines or pictures are broken.
     pub allow_partial: bool,
 }
@@ -222,6 +226,8 @@ impl DataSpec {
             mapping: self.map.clone(),
             edits: self.edits.clone(),
             match_by: self.match_by,
+            roots: self.roots.clone(),
+            preset: self.preset.clone(),
         }
     }
 }

@@ -44,6 +44,9 @@ pub enum Undefined {
     /// A category is a label or a whole number.
     #[error("not all numbers are whole")]
     NotWhole,
+    /// Numbers that are not on one scale can only be compared in their order.
+    #[error("people's numbers are on another scale")]
+    OtherScale,
     /// Beyond what floating point holds.
     #[error("the numbers are too large")]
     TooLarge,

@@ -358,8 +358,8 @@ fn read_lines(path: &Path, bytes: Vec<u8>) -> Result<Vec<ResultLine>, ResultsErr
         };
         let mut line: ResultLine =
             serde_json::from_str(line).map_err(|error| malformed(error.to_string()))?;
-        // Judgements from elsewhere say "IF" as the papers do.
-        line.criterion = line.criterion.trim().to_lowercase();
+        // As it is written: a pack finds its own criteria whatever their case.
+        line.criterion = line.criterion.trim().to_owned();
         worths.check(&line).map_err(malformed)?;
         lines.push(line);
     }

@@ -7,6 +7,7 @@ mod command;
 mod dataset;
 mod experiment;
 mod faults;
+mod foreign;
 mod house;
 #[cfg(unix)]
 mod interrupted;

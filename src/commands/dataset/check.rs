@@ -12,7 +12,7 @@ use crate::dataset::{EditorFiles, Problem, Severity, on_terminal};
 use crate::terminal::{self, Style};
 
 /// So many are told a person; `--json` has more.
-const MOST_SHOWN: usize = 50;
+pub(super) const MOST_SHOWN: usize = 50;
 
 /// What `--json` prints.
 #[derive(Serialize)]
@@ -81,7 +81,7 @@ pub(super) fn run(args: &DataSetArgs, strict: bool, json: bool) -> anyhow::Resul
     Ok(if ok { ExitCode::SUCCESS } else { ExitCode::from(1) })
 }
 
-fn told(problem: &Problem) -> String {
+pub(super) fn told(problem: &Problem) -> String {
     let (word, style) = match problem.severity {
         Severity::Error => ("error", Style::BOLD_RED),
         Severity::Warning => ("warning", Style::BOLD_YELLOW),

@@ -1,6 +1,7 @@
 //! `deeplook dataset`: make and inspect data sets.
 
 mod check;
+mod convert;
 mod stats;
 
 use std::io::Write as _;
@@ -8,8 +9,10 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cli::{DatasetCommand, ReadingOptions};
-use crate::dataset::{DataSet, DataSetError, EditorFiles, draw, on_terminal};
+use crate::commands::grid::Grid;
+use crate::dataset::{DataSet, DataSetError, EditorFiles, Preset, draw, on_terminal};
 use crate::terminal;
+use crate::visible::visible_line;
 
 pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
     match command {
@@ -30,12 +33,32 @@ pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
         }
         DatasetCommand::Check { data, strict, json } => check::run(data, *strict, *json),
         DatasetCommand::Stats { data, out, json } => stats::run(data, out.as_deref(), *json),
+        DatasetCommand::Convert { src, reading, out, in_place, json } => {
+            convert::run(src, reading, out, *in_place, *json)
+        }
+        DatasetCommand::Presets { json } => presets(*json),
     }
 }
 
 /// Opens the data set that was named on the command line.
 pub(super) fn open(path: &Path, how: &ReadingOptions) -> Result<DataSet, DataSetError> {
     DataSet::open(path, &how.data(Some(path))?.options())
+}
+
+/// The presets by name.
+fn presets(json: bool) -> anyhow::Result<ExitCode> {
+    if json {
+        let all = Preset::all().iter();
+        let all = all.map(|one| serde_json::json!({"name": one.name, "about": one.about}));
+        super::print_json(&all.collect::<Vec<_>>())?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut grid = Grid::new(2, ["preset", "data set"]);
+    for one in Preset::all() {
+        grid.row(vec![one.name.clone(), one.about.clone()]);
+    }
+    write!(terminal::stdout(), "{grid}")?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// What there is, in a few lines: cases, and what was found of each editor.
@@ -47,6 +70,9 @@ pub(super) fn overview(set: &DataSet) -> String {
         counted(set.edits(), "edit"),
         counted(set.editors.len(), "editor")
     );
+    for note in &set.notes {
+        text.push_str(&format!("{}\n", visible_line(note)));
+    }
     if set.editors.is_empty() {
         text.push_str("no edits are named; say where they are with --edits DIR\n");
         return text;

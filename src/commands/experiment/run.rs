@@ -167,6 +167,7 @@ fn data(plan: &Plan, args: &RunExperimentArgs) -> anyhow::Result<DataSpec> {
         from_traces: plan.from_traces.clone(),
         edits: typed.edits.or_else(|| plan.edits.clone()),
         map: plan.map.clone().replaced_by(typed.map),
+        preset: typed.preset.or_else(|| plan.preset.clone()),
         ..typed
     })
 }

@@ -158,6 +158,7 @@ fn write_case(folder: &Path, case: DrawnCase) -> Result<(CaseRecord, Vec<LabelRe
                 criterion: criterion.to_owned(),
                 annotator: "truth".to_owned(),
                 label: label.to_owned(),
+                scale: None,
             });
         }
     }
