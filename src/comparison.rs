@@ -4,43 +4,28 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use crate::prompt::Mode;
+use crate::key::PairKey;
 use crate::stats::{Bootstrap, Coverage, Estimate, Finding, Paired, Sum, cases_needed};
 
 /// The judgements of one run.
 #[derive(Debug, Clone, Default)]
 pub struct Side {
     /// All judgements, also those without a verdict.
-    pub judgements: BTreeMap<Key, Judged>,
-}
-
-/// What two judgements must share to be compared.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Key {
-    /// The case.
-    pub case: String,
-    /// Who edited; none where each run has one editor.
-    pub editor: Option<String>,
-    /// By which criterion.
-    pub criterion: String,
-    /// What the judge got to see; none where each run has one mode.
-    pub mode: Option<Mode>,
-    /// Which repetition.
-    pub repeat: u32,
+    pub judgements: BTreeMap<PairKey, OneSide>,
 }
 
 /// A judgement of one side.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Judged {
+pub struct OneSide {
     /// The label of a verdict and its score.
-    pub verdict: Option<Verdict>,
+    pub verdict: Option<Scored>,
     /// Where its trace is, if anywhere.
     pub trace: Option<String>,
 }
 
 /// A label and what it is worth.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Verdict {
+pub struct Scored {
     /// The label; empty where the answer has several keys.
     pub label: String,
     /// What it is worth.
@@ -98,11 +83,11 @@ pub struct CriterionComparison {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Flip {
     /// Of what.
-    pub judged: Key,
+    pub judged: PairKey,
     /// What the first run said.
-    pub first: Verdict,
+    pub first: Scored,
     /// What the second run said.
-    pub second: Verdict,
+    pub second: Scored,
     /// The second score minus the first.
     pub difference: f64,
     /// The traces of both.
@@ -217,7 +202,7 @@ impl Tested {
     }
 }
 
-type Pair<'a> = (&'a Key, [&'a Judged; 2]);
+type Pair<'a> = (&'a PairKey, [&'a OneSide; 2]);
 
 fn scores(pair: &Pair<'_>) -> Option<[f64; 2]> {
     let [first, second] = pair.1.map(|side| side.verdict.as_ref().map(|verdict| verdict.score));
@@ -293,15 +278,15 @@ mod tests {
 
     fn side(scores: &[Option<f64>]) -> Side {
         let judged = |(i, score): (usize, &Option<f64>)| {
-            let key = Key {
+            let key = PairKey {
                 case: format!("c{i:02}"),
                 editor: None,
                 criterion: if i % 2 == 0 { "if" } else { "vc" }.to_owned(),
                 mode: None,
                 repeat: 0,
             };
-            let verdict = score.map(|score| Verdict { label: format!("worth {score}"), score });
-            (key, Judged { verdict, trace: Some(format!("judgements/{i}")) })
+            let verdict = score.map(|score| Scored { label: format!("worth {score}"), score });
+            (key, OneSide { verdict, trace: Some(format!("judgements/{i}")) })
         };
         Side { judgements: scores.iter().enumerate().map(judged).collect() }
     }

@@ -1,4 +1,4 @@
-//! The one name of a judgement, wherever it is counted, kept or compared.
+//! The names of judgements, wherever they are counted, kept or compared.
 
 use std::fmt;
 
@@ -28,4 +28,30 @@ impl fmt::Display for JudgementKey {
         let criterion = visible_line(criterion);
         write!(f, "case {case:?} by {editor:?}, {criterion}, {mode}, repeat {repeat}")
     }
+}
+
+/// What is judged and labelled: all judgements of an edit under a criterion.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Item {
+    /// The criterion's id.
+    pub criterion: String,
+    /// The case.
+    pub case: String,
+    /// Who edited; empty where nobody is named.
+    pub editor: String,
+}
+
+/// What the judgements of two runs must share to be compared.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct PairKey {
+    /// The case.
+    pub case: String,
+    /// Who edited; none where each run has one editor.
+    pub editor: Option<String>,
+    /// By which criterion.
+    pub criterion: String,
+    /// What the judge got to see; none where each run has one mode.
+    pub mode: Option<Mode>,
+    /// Which repetition.
+    pub repeat: u32,
 }

@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 
-use super::labels::{Item, Labels, Truth};
+use super::labels::{Labels, Truth};
 use super::measures::{Columns, Measure, Measured, Values, alphas, measured, nearest_rank};
 use super::ranking::Ranking;
+use crate::key::Item;
 use crate::report::{GroupKey, NO_TYPE};
 use crate::stats::{Bootstrap, Coverage, Estimate, Pairs, Ratings, Statistic, mean};
 

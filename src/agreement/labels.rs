@@ -10,18 +10,8 @@ use serde::Serialize;
 use super::measures::nearest_rank;
 use super::ranking::Ranking;
 use crate::dataset::case_file::LabelRecord;
+use crate::key::Item;
 use crate::received;
-
-/// What is judged and labelled.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
-pub struct Item {
-    /// The criterion's id.
-    pub criterion: String,
-    /// The case.
-    pub case: String,
-    /// Who edited; empty where nobody is named.
-    pub editor: String,
-}
 
 /// The labels of all annotators, by rank.
 #[derive(Debug, Clone, Default)]

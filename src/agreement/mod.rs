@@ -13,7 +13,7 @@ mod tests;
 pub use self::judges::{
     Agreement, AnnotatorPair, Cell, Confusion, Difference, Judge, JudgeAgreement, Judgement,
 };
-pub use self::labels::{Item, Labels, LabelsError, Truth};
+pub use self::labels::{Labels, LabelsError, Truth};
 pub use self::measures::{Measure, Measured, Values};
 pub use self::ranking::Ranking;
 pub use self::table::{RaterPair, Table, TableAgreement, TableError};

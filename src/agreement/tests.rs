@@ -1,6 +1,7 @@
 //! Judges beside people, on numbers that can be checked by hand.
 
 use super::*;
+use crate::key::Item;
 use crate::report::GroupKey;
 use crate::stats::{Bootstrap, Coverage, Undefined};
 

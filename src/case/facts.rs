@@ -176,7 +176,7 @@ impl FromStr for Condition {
             Some((name, value)) if !name.trim().is_empty() && !value.trim().is_empty() => {
                 Ok(Self { name: name.trim().to_owned(), value: value.trim().to_owned() })
             }
-            _ => Err("expected FACT=VALUE, such as type=\"Change Color\"".to_owned()),
+            _ => Err("expected FACT=VALUE, such as level=2".to_owned()),
         }
     }
 }

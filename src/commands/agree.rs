@@ -12,11 +12,12 @@ use serde_json::{Map, Value, json};
 use super::grid::Grid;
 use super::read_run;
 use crate::agreement::{
-    Agreement, Cell, Confusion, Item, Judge, JudgeAgreement, Judgement, Labels, Measure, Measured,
+    Agreement, Cell, Confusion, Judge, JudgeAgreement, Judgement, Labels, Measure, Measured,
     Ranking, Table, TableAgreement, Values,
 };
 use crate::case::Facts;
 use crate::cli::{AgreeArgs, AgreementFloor};
+use crate::key::Item;
 use crate::prompt::{Pack, Rubric};
 use crate::report::{self, GroupKey, JudgedGroup, Run};
 use crate::stats::{Bootstrap, Coverage};

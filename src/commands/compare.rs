@@ -12,7 +12,8 @@ use serde_json::{Map, Value, json};
 use super::grid::Grid;
 use super::read_run;
 use crate::cli::CompareArgs;
-use crate::comparison::{Comparison, CriterionComparison, Flip, Judged, Key, Side, Verdict};
+use crate::comparison::{Comparison, CriterionComparison, Flip, OneSide, Scored, Side};
+use crate::key::PairKey;
 use crate::prompt::{Pack, Rubric};
 use crate::report::{self, Run};
 use crate::stats::{Bootstrap, Coverage, Finding};
@@ -83,7 +84,7 @@ fn side(run: &Run, path: &Path, [by_editor, by_mode]: [bool; 2]) -> anyhow::Resu
     let mut side = Side::default();
     for (_, group) in report::groups(std::slice::from_ref(run))? {
         for one in group.judgements {
-            let key = Key {
+            let key = PairKey {
                 case: one.line.case.clone(),
                 editor: one.line.editor.clone().filter(|_| by_editor),
                 criterion: one.criterion.clone(),
@@ -91,11 +92,11 @@ fn side(run: &Run, path: &Path, [by_editor, by_mode]: [bool; 2]) -> anyhow::Resu
                 repeat: one.line.repeat,
             };
             let label = || one.line.label.clone().unwrap_or_default();
-            let verdict = one.score.map(|score| Verdict { label: label(), score });
+            let verdict = one.score.map(|score| Scored { label: label(), score });
             let trace =
                 one.line.trace.as_ref().map(|trace| folder.join(trace).display().to_string());
             let what = format!("case {:?} by {}", key.case, key.criterion);
-            if side.judgements.insert(key, Judged { verdict, trace }).is_some() {
+            if side.judgements.insert(key, OneSide { verdict, trace }).is_some() {
                 bail!(
                     "{} has two judgements of {what}, by different models or prompts; compare one judge at a time",
                     run.name
@@ -174,7 +175,7 @@ pub(super) fn print_flips(
     let bold = Style::BOLD;
     writeln!(out, "\n{bold}{} flips{bold:#}, the largest first", flips.len())?;
     for flip in flips.iter().take(most) {
-        let Key { case, editor, criterion, mode, repeat } = &flip.judged;
+        let PairKey { case, editor, criterion, mode, repeat } = &flip.judged;
         let mut what = vec![case.clone()];
         what.extend(editor.clone());
         what.push(criterion.clone());

@@ -93,7 +93,7 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
     let judged = crate::run::runtime()?.block_on(prepared.judge(&run, &watch))?;
     let Some(Kept { folder, digest }) = &judged.kept else { bail!("the trace was not kept") };
     let outcome = judged.judgement.outcome.as_ref();
-    let before = trace::reduce(&parent.manifest, &parent.events).outcome;
+    let before = trace::reduce(&parent.manifest, &parent.events).judgement.outcome;
     let text = |outcome: Option<&Outcome>| outcome.map_or("interrupted".to_owned(), outcome_text);
     say(
         args.json,

@@ -12,6 +12,7 @@ pub(super) fn of_judgement(error: JudgeError) -> anyhow::Error {
         JudgeError::Protocol(ProtocolError::NoPlace { .. }) => {
             anyhow!("{error} (--box x1,y1,x2,y2; --mode)")
         }
+        JudgeError::NoSuchMode { .. } => anyhow!("{error} (--mode)"),
         _ => error.into(),
     }
 }

@@ -104,7 +104,7 @@ fn show(bundle: &Bundle) -> anyhow::Result<()> {
     for event in events {
         text.push_str(&transcript.lines(event));
     }
-    let Judgement { outcome, usage, cost, .. } = trace::reduce(manifest, events);
+    let Judgement { outcome, usage, cost, .. } = trace::reduce(manifest, events).judgement;
     let outcome = outcome.as_ref().map_or("interrupted".to_owned(), outcome_text);
     text.push_str(&format!(
         "\n{outcome}\n{DIM}{}, {}\ndigest {}{DIM:#}\n\n",

@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::agreement::Ranking;
 use crate::case::Facts;
 use crate::comparison::{Clusters, Tested};
+use crate::key::Item;
 use crate::prompt::Rubric;
 use crate::stats::{self, Coverage, Estimate, Finding, Interval, Paired};
 use crate::trace::{OutcomeName, ResultLine, Rubrics};
@@ -16,11 +17,8 @@ use crate::trace::{OutcomeName, ResultLine, Rubrics};
 /// How often an experiment without any difference may call one, over all its comparisons together.
 pub const FALSE_ALARMS: f64 = Paired::LEVEL;
 
-/// An edit under a criterion: case, editor, criterion.
-pub type Unit = (String, String, String);
-
 /// What is right, by edit and criterion: a label, or a number where answers have no labels.
-pub type Truth = BTreeMap<Unit, String>;
+pub type RightAnswers = BTreeMap<Item, String>;
 
 /// The results of one cell.
 #[derive(Debug, Clone)]
@@ -135,9 +133,9 @@ pub struct Analysis {
 
 /// Compares the cells; `baseline` is the number of one of them. Every cell is read by its own pack;
 /// what a criterion's labels are worth is the baseline's word.
-pub fn analyse(cells: &[CellLines], baseline: usize, truth: &Truth) -> Analysis {
+pub fn analyse(cells: &[CellLines], baseline: usize, truth: &RightAnswers) -> Analysis {
     let rankings = rankings(cells, baseline);
-    let by_cell: Vec<BTreeMap<Unit, Verdicts<'_>>> =
+    let by_cell: Vec<BTreeMap<Item, Verdicts<'_>>> =
         cells.iter().map(|cell| verdicts(&cell.lines)).collect();
     let mut scores = Vec::new();
     let mut comparisons = Vec::new();
@@ -231,14 +229,18 @@ fn answer(line: &ResultLine) -> Option<String> {
     line.label.clone().or_else(|| Some(format!("{:.2}", line.score?)))
 }
 
-fn unit(line: &ResultLine) -> Unit {
-    (line.case.clone(), line.editor.clone().unwrap_or_default(), line.criterion.clone())
+fn item(line: &ResultLine) -> Item {
+    Item {
+        criterion: line.criterion.clone(),
+        case: line.case.clone(),
+        editor: line.editor.clone().unwrap_or_default(),
+    }
 }
 
-fn verdicts(lines: &[ResultLine]) -> BTreeMap<Unit, Verdicts<'_>> {
-    let mut all: BTreeMap<Unit, Verdicts<'_>> = BTreeMap::new();
+fn verdicts(lines: &[ResultLine]) -> BTreeMap<Item, Verdicts<'_>> {
+    let mut all: BTreeMap<Item, Verdicts<'_>> = BTreeMap::new();
     for line in lines.iter().filter(|line| line.outcome() == Some(OutcomeName::Verdict)) {
-        all.entry(unit(line)).or_default().lines.push(line);
+        all.entry(item(line)).or_default().lines.push(line);
     }
     all
 }
@@ -246,8 +248,8 @@ fn verdicts(lines: &[ResultLine]) -> BTreeMap<Unit, Verdicts<'_>> {
 fn score(
     cell: &CellLines,
     ranking: &Ranking,
-    judged: &BTreeMap<Unit, Verdicts<'_>>,
-    truth: &Truth,
+    judged: &BTreeMap<Item, Verdicts<'_>>,
+    truth: &RightAnswers,
 ) -> CellScore {
     let criterion = &ranking.criterion;
     let lines: Vec<&ResultLine> =
@@ -255,10 +257,10 @@ fn score(
     let answered = lines.iter().filter(|line| line.outcome() == Some(OutcomeName::Verdict)).count();
     let mut right = Clusters::default();
     let mut off = Vec::new();
-    for (unit, verdicts) in judged.iter().filter(|(unit, _)| unit.2 == *criterion) {
-        let Some(known) = truth.get(unit).and_then(|label| ranking.rank(label)) else { continue };
+    for (item, verdicts) in judged.iter().filter(|(item, _)| item.criterion == *criterion) {
+        let Some(known) = truth.get(item).and_then(|label| ranking.rank(label)) else { continue };
         if let Some(agreement) = verdicts.agreement(ranking, known) {
-            right.add(&unit.0, agreement);
+            right.add(&item.case, agreement);
         }
         off.extend(verdicts.values(ranking).map(|given| (given - known).abs()));
     }
@@ -284,33 +286,33 @@ fn tokens(line: &ResultLine) -> Option<f64> {
 fn compare(
     cell: &CellLines,
     ranking: &Ranking,
-    before: &BTreeMap<Unit, Verdicts<'_>>,
-    after: &BTreeMap<Unit, Verdicts<'_>>,
-    truth: &Truth,
+    before: &BTreeMap<Item, Verdicts<'_>>,
+    after: &BTreeMap<Item, Verdicts<'_>>,
+    truth: &RightAnswers,
 ) -> Comparison {
     let by = cell.rubric().report.group.clone().unwrap_or_else(|| Facts::TYPE.to_owned());
     let [mut right, mut nearer, mut shift] = [(); 3].map(|()| Clusters::default());
     let mut by_type: BTreeMap<String, Clusters> = BTreeMap::new();
     let mut flips = Vec::new();
-    let both = before.iter().filter(|(unit, _)| unit.2 == ranking.criterion);
-    for (unit, old) in both {
-        let Some(new) = after.get(unit) else { continue };
+    let both = before.iter().filter(|(item, _)| item.criterion == ranking.criterion);
+    for (item, old) in both {
+        let Some(new) = after.get(item) else { continue };
         let gain = |of: &dyn Fn(&Verdicts<'_>) -> Option<f64>| Some(of(new)? - of(old)?);
-        if let Some(known) = truth.get(unit).and_then(|label| ranking.rank(label)) {
+        if let Some(known) = truth.get(item).and_then(|label| ranking.rank(label)) {
             if let Some(gain) = gain(&|verdicts| verdicts.agreement(ranking, known)) {
-                right.add(&unit.0, gain);
+                right.add(&item.case, gain);
                 let kind = new.lines.first().and_then(|line| line.fact(&by));
                 let kind = kind.unwrap_or_default().into_owned();
-                by_type.entry(kind).or_default().add(&unit.0, gain);
+                by_type.entry(kind).or_default().add(&item.case, gain);
             }
             if let Some(away) = gain(&|verdicts| verdicts.distance(ranking, known)) {
-                nearer.add(&unit.0, -away);
+                nearer.add(&item.case, -away);
             }
         }
         if let Some(gain) = gain(&|verdicts| verdicts.score()) {
-            shift.add(&unit.0, gain);
+            shift.add(&item.case, gain);
         }
-        flips.extend(flip(unit, old, new, truth));
+        flips.extend(flip(item, old, new, truth));
     }
     let of_types = |better: bool| {
         let differences = by_type.iter().filter_map(|(kind, clusters)| {
@@ -339,15 +341,15 @@ fn compare(
     }
 }
 
-fn flip(unit: &Unit, old: &Verdicts<'_>, new: &Verdicts<'_>, truth: &Truth) -> Option<Flip> {
+fn flip(item: &Item, old: &Verdicts<'_>, new: &Verdicts<'_>, truth: &RightAnswers) -> Option<Flip> {
     let (old, new) = (old.usual()?, new.usual()?);
     let (before, after) = (answer(old)?, answer(new)?);
     (before != after).then(|| Flip {
-        case: unit.0.clone(),
-        editor: unit.1.clone(),
+        case: item.case.clone(),
+        editor: item.editor.clone(),
         before,
         after,
-        truth: truth.get(unit).cloned(),
+        truth: truth.get(item).cloned(),
         before_trace: old.trace.clone(),
         after_trace: new.trace.clone(),
     })
@@ -405,10 +407,14 @@ mod tests {
         CellLines { name: name.to_owned(), lines: (0..cases).map(line).collect(), rubrics }
     }
 
-    fn truth(cases: usize) -> Truth {
+    fn truth(cases: usize) -> RightAnswers {
         let one = |case: usize| {
-            let unit = (format!("c{case}"), "e".to_owned(), "if".to_owned());
-            (unit, LABELS[case % 4].to_owned())
+            let item = Item {
+                criterion: "if".to_owned(),
+                case: format!("c{case}"),
+                editor: "e".to_owned(),
+            };
+            (item, LABELS[case % 4].to_owned())
         };
         (0..cases).map(one).collect()
     }
@@ -443,13 +449,14 @@ mod tests {
             cell
         };
         let cells = [scored("old", LABELS[2], 200.0 / 3.0), scored("new", LABELS[0], 0.0)];
-        let right: Truth = truth(20).into_keys().map(|unit| (unit, LABELS[3].to_owned())).collect();
+        let right: RightAnswers =
+            truth(20).into_keys().map(|item| (item, LABELS[3].to_owned())).collect();
         let comparison = &analyse(&cells, 0, &right).comparisons[0];
         assert_eq!(comparison.difference.value, Ok(0.0));
         assert_eq!(comparison.finding, Finding::Worse);
         assert_eq!(comparison.nearer.difference.value, Ok(-2.0));
         // Without anybody who knows, the fall is still seen, and nobody says that it is worse.
-        let comparison = &analyse(&cells, 0, &Truth::new()).comparisons[0];
+        let comparison = &analyse(&cells, 0, &RightAnswers::new()).comparisons[0];
         assert_eq!(
             (comparison.finding, comparison.shift.finding),
             (Finding::NoEvidence, Finding::Worse)
@@ -514,7 +521,7 @@ mod tests {
         assert_eq!(score.coverage, Coverage { answered: 15, all: 20 });
         assert_eq!((score.agreement.value, score.edits), (Ok(1.0), 15));
         assert_eq!(found.comparisons[0].edits, 15);
-        let nothing = analyse(&cells, 0, &Truth::new());
+        let nothing = analyse(&cells, 0, &RightAnswers::new());
         assert!(nothing.scores[0].agreement.value.is_err());
         assert_eq!(nothing.comparisons[0].finding, Finding::NoEvidence);
     }

@@ -10,7 +10,7 @@ use tokio::sync::OnceCell;
 
 use super::cores::{Core, Cores};
 use crate::hash::Hash;
-use crate::message::{SentPicture, ToolCall};
+use crate::message::{MediaType, SentPicture, ToolCall};
 use crate::sending::Preparation;
 
 /// What is kept at most, in bytes of pictures.
@@ -32,9 +32,20 @@ pub(super) struct Look {
 
 #[derive(Debug)]
 pub(super) struct MadePicture {
-    pub(super) png: Arc<[u8]>,
+    /// As the tool made it; absent where nobody keeps it and the model gets it otherwise.
+    pub(super) png: Option<Arc<[u8]>>,
+    /// The hash of that, or of its pixels.
     pub(super) hash: Hash,
     pub(super) sent: Arc<SentPicture>,
+}
+
+/// What becomes of the pictures that tools make.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Encoding {
+    /// How the model gets them.
+    pub(super) preparation: Preparation,
+    /// Whether a trace keeps them.
+    pub(super) kept: bool,
 }
 
 /// A look, or why the model was refused one.
@@ -55,20 +66,22 @@ pub(super) enum NoLook {
 }
 
 impl Looks {
-    /// Looks with a tool, unless it has looked at the same with the same arguments before.
+    /// Looks with a tool, unless it has looked at the same with the same arguments before. Where files
+    /// are kept, its pictures are encoded for the trace too.
     pub(super) async fn look(
         &self,
         toolbox: &Arc<Toolbox>,
         call: &ToolCall,
         scene: &Scene,
         sight: &Sight,
-        preparation: Preparation,
+        Encoding { preparation, kept }: Encoding,
     ) -> Result<Taken, NoLook> {
         let what = json!([
             call.name,
             call.arguments,
             toolbox.settings().get(&call.name),
             preparation,
+            kept,
             sight.0,
         ]);
         let key = Hash::of(what.to_string().as_bytes());
@@ -81,7 +94,7 @@ impl Looks {
             let (name, arguments) = (call.name.clone(), call.arguments.clone());
             let look = move || {
                 let output = toolbox.call(&name, &arguments, &scene)?;
-                Ok::<_, ToolError>(Look::of(output, preparation))
+                Ok::<_, ToolError>(Look::of(output, Encoding { preparation, kept }))
             };
             match tokio::task::spawn_blocking(look).await {
                 Ok(Ok(look)) => Ok(Ok(Arc::new(look))),
@@ -103,10 +116,10 @@ impl Looks {
     pub(super) async fn prepare(
         &self,
         output: ToolOutput,
-        preparation: Preparation,
+        encoding: Encoding,
     ) -> Result<Arc<Look>, NoLook> {
         let _core = self.core().await;
-        let look = tokio::task::spawn_blocking(move || Look::of(output, preparation)).await;
+        let look = tokio::task::spawn_blocking(move || Look::of(output, encoding)).await;
         look.map(Arc::new).map_err(|_| NoLook::Crashed)
     }
 
@@ -134,18 +147,30 @@ impl Kept {
 }
 
 impl Look {
-    fn of(output: ToolOutput, preparation: Preparation) -> Self {
+    fn of(output: ToolOutput, Encoding { preparation, kept }: Encoding) -> Self {
         let pictures = output.pictures.iter().map(|view| {
-            let png = view.picture.to_png();
             let sent = Arc::new(preparation.prepare(&view.name, "", &view.picture));
-            MadePicture { hash: Hash::of(&png), png: png.into(), sent }
+            let as_made = sent.media == MediaType::Png && sent.size == view.picture.size();
+            let (png, hash) = if as_made {
+                (Some(Arc::clone(&sent.bytes)), sent.hash.clone())
+            } else if kept {
+                let png = view.picture.to_png();
+                let hash = Hash::of(&png);
+                (Some(png.into()), hash)
+            } else {
+                (None, Hash::of(view.picture.rgb()))
+            };
+            MadePicture { png, hash, sent }
         });
         Self { pictures: pictures.collect(), output }
     }
 
     fn bytes(&self) -> usize {
         let views = self.output.pictures.iter().map(|view| view.picture.rgb().len());
-        let encoded = self.pictures.iter().map(|made| made.png.len() + made.sent.bytes.len());
+        let encoded = self
+            .pictures
+            .iter()
+            .map(|made| made.png.as_ref().map_or(0, |png| png.len()) + made.sent.bytes.len());
         views.chain(encoded).sum::<usize>() + self.output.text.len()
     }
 }

@@ -428,7 +428,7 @@ pub enum JudgeError {
     #[error(transparent)]
     Protocol(#[from] ProtocolError),
     /// The pack has no such mode.
-    #[error("the criterion {criterion} has no mode {mode}; choose another with --mode")]
+    #[error("the criterion {criterion} has no mode {mode}; choose another one")]
     NoSuchMode {
         /// Which criterion.
         criterion: String,

@@ -177,7 +177,8 @@ pub(super) async fn finish(
 ) -> Result<Judged, JudgeError> {
     recorder.record(What::Finished(Finished { outcome }), watch)?;
     let (events, kept) = recorder.close()?;
-    let judgement = trace::reduce(manifest, &events);
-    let line = ResultLine::of(manifest, &events, &judgement, kept.as_ref());
+    let account = trace::reduce(manifest, &events);
+    let line = ResultLine::of(&account, kept.as_ref());
+    let judgement = account.judgement;
     Ok(Judged { judgement, events, kept, line })
 }

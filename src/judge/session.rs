@@ -8,7 +8,7 @@ use deeplook_tools::{Scene, ToolOutput};
 use serde_json::Value;
 use tracing::Instrument as _;
 
-use super::looks::{Look, MadePicture, NoLook, Sight};
+use super::looks::{Encoding, Look, MadePicture, NoLook, Sight};
 use super::{Judge, JudgeError, Opened, Plan, RecalledPart, record};
 use crate::deliberation::{Answer, Deliberation, Ending, Step};
 use crate::message::{Observation, Reply, Request, ToolCall};
@@ -185,10 +185,12 @@ impl<M: ChatModel> Session<'_, M> {
         eyes: &mut Eyes,
     ) -> Result<Result<Observation, String>, JudgeError> {
         let started = Instant::now();
-        let (toolbox, preparation) = (&self.plan.toolbox, self.judge.settings.preparation);
+        let toolbox = &self.plan.toolbox;
+        let preparation = self.judge.settings.preparation;
+        let encoding = Encoding { preparation, kept: self.sink.keeps_files() };
         let looks = &self.judge.shared.looks;
         let looked = match eyes.recalled.look(&call) {
-            Some(Ok(output)) => looks.prepare(output, preparation).await.map(Ok),
+            Some(Ok(output)) => looks.prepare(output, encoding).await.map(Ok),
             Some(Err(refusal)) => Ok(Err(refusal)),
             None => {
                 let Eyes { scene, sight, .. } = eyes;
@@ -199,7 +201,7 @@ impl<M: ChatModel> Session<'_, M> {
                     }
                     None => sight.insert(Sight::of(scene)),
                 };
-                looks.look(toolbox, &call, scene, sight, preparation).await
+                looks.look(toolbox, &call, scene, sight, encoding).await
             }
         };
         let (observation, answer) = match looked {
@@ -234,8 +236,10 @@ impl<M: ChatModel> Session<'_, M> {
         if self.sink.keeps_files() {
             let mut files = Vec::new();
             for (index, MadePicture { png, hash, sent }) in look.pictures.iter().enumerate() {
-                let (hash, bytes) = (hash.clone(), Arc::clone(png));
-                files.push(Blob { hash, bytes, extension: "png".to_owned() });
+                if let Some(png) = png {
+                    let (hash, bytes) = (hash.clone(), Arc::clone(png));
+                    files.push(Blob { hash, bytes, extension: "png".to_owned() });
+                }
                 if index < room {
                     files.push(record::as_sent(sent));
                 }

@@ -1,6 +1,6 @@
 //! What a judgement takes over from a trace: the case, the prompts, the first turns, or all looks.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::judge::session::unsent;
 use crate::judge::{JudgeSettings, Recalled, RecalledLook, RecalledPart};
 use crate::prompt::Pack;
 use crate::trace::{
-    Bundle, Inputs, Manifest, Observed, OutcomeName, Seen, ToolAnswer, What, reduce,
+    Account, Bundle, Inputs, Manifest, Observed, OutcomeName, Seen, ToolAnswer, TurnAccount, reduce,
 };
 use crate::verdict::Outcome;
 
@@ -39,17 +39,13 @@ impl Fork {
         let case = rebuild::case(manifest, &store)?;
         let case =
             case.ok_or("there were no pictures to judge, and so there is nothing to fork")?;
-        let turns = bundle.events.iter().filter_map(|event| match &event.event {
-            What::Replied(replied) => Some(replied.turn),
-            _ => None,
-        });
+        let account = reduce(manifest, &bundle.events);
+        let turns = account.replies.iter().map(|replied| replied.turn);
         let last = turns.max().unwrap_or(0).max(1);
         if from > last {
-            return Err(format!(
-                "the trace has {last} turns, so --from-turn must be from 1 to {last}"
-            ));
+            return Err(format!("the trace has {last} turns: fork it at one from 1 to {last}"));
         }
-        let recalled = recalled(bundle, &store, |_, turn| turn < from, false)?;
+        let recalled = recalled(bundle, &account, &store, |number, _| number < from, false)?;
         let pack = Packs::default().of(manifest, &store)?;
         Ok(Self { case, pack, settings: rebuild::settings(manifest), recalled })
     }
@@ -75,10 +71,11 @@ impl Recaller {
                 flaw.line, flaw.problem
             ));
         }
-        match reduce(&bundle.manifest, &bundle.events).outcome {
+        let account = reduce(&bundle.manifest, &bundle.events);
+        match &account.judgement.outcome {
             None => return Err("its trace was interrupted".to_owned()),
             // What it would have looked at is not known.
-            Some(ref outcome @ (Outcome::Failed { .. } | Outcome::Missing { .. })) => {
+            Some(outcome @ (Outcome::Failed { .. } | Outcome::Missing { .. })) => {
                 let (name, why) = (OutcomeName::from(outcome), outcome.reason());
                 return Err(format!("its trace ended as {name}: {}", why.unwrap_or_default()));
             }
@@ -96,42 +93,29 @@ impl Recaller {
             ));
         }
         let store = self.evidence.store(bundle.blobs().folder());
-        let looked: BTreeSet<(usize, u32)> = bundle
-            .events
-            .iter()
-            .filter_map(|event| match &event.event {
-                What::Observed(observed) => Some((observed.part, observed.turn)),
-                _ => None,
-            })
-            .collect();
-        recalled(&bundle, &store, |part, turn| looked.contains(&(part, turn)), true)
+        recalled(&bundle, &account, &store, |_, turn| !turn.looks.is_empty(), true)
     }
 }
 
-/// The turns of a trace that are wanted, by part and turn.
+/// The turns of a trace that are wanted, by their number and what happened in them.
 fn recalled(
     bundle: &Bundle,
+    account: &Account<'_>,
     store: &Store,
-    wanted: impl Fn(usize, u32) -> bool,
+    wanted: impl Fn(u32, &TurnAccount<'_>) -> bool,
     only: bool,
 ) -> Result<Recalled, String> {
-    let none = RecalledPart { only, ..RecalledPart::default() };
-    let mut parts = vec![none; bundle.manifest.parts.len()];
-    for event in &bundle.events {
-        match &event.event {
-            What::Replied(replied) if wanted(replied.part, replied.turn) => {
-                if let Some(part) = parts.get_mut(replied.part) {
-                    part.replies.push_back(replied.reply.clone());
-                }
+    let part = |turns: &BTreeMap<u32, TurnAccount<'_>>| {
+        let mut part = RecalledPart { only, ..RecalledPart::default() };
+        for (_, turn) in turns.iter().filter(|(number, turn)| wanted(**number, turn)) {
+            part.replies.extend(turn.replied.map(|replied| replied.reply.clone()));
+            for observed in &turn.looks {
+                part.looks.push_back(look(observed, store)?);
             }
-            What::Observed(observed) if wanted(observed.part, observed.turn) => {
-                if let Some(part) = parts.get_mut(observed.part) {
-                    part.looks.push_back(look(observed, store)?);
-                }
-            }
-            _ => {}
         }
-    }
+        Ok(part)
+    };
+    let parts = account.turns.iter().map(part).collect::<Result<_, String>>()?;
     Ok(Recalled { parent: bundle.digest.clone(), parts })
 }
 

@@ -13,7 +13,8 @@ use crate::judge::{Judge, JudgeSettings};
 use crate::message::SentPicture;
 use crate::prompt::{Files, Pack};
 use crate::trace::{
-    Bundle, FileRecord, Manifest, Seen, StoredMessage, StoredPart, StoredPicture, TraceError, What,
+    Bundle, FileRecord, Manifest, Seen, StoredMessage, StoredPart, StoredPicture, TraceError,
+    TurnAccount,
 };
 
 /// More turns or files than any judgement has: what would be made of them is refused beforehand.
@@ -138,11 +139,8 @@ pub(super) fn case(manifest: &Manifest, store: &Store) -> Result<Option<EditCase
 }
 
 /// The pictures that the task of a part shows, as the record has them.
-pub(super) fn task_pictures(bundle: &Bundle, part: usize) -> Vec<Arc<SentPicture>> {
-    let asked = bundle.events.iter().find_map(|event| match &event.event {
-        What::Asked(asked) if asked.part == part => Some(asked),
-        _ => None,
-    });
+pub(super) fn task_pictures(turns: &BTreeMap<u32, TurnAccount<'_>>) -> Vec<Arc<SentPicture>> {
+    let asked = turns.values().find_map(|turn| turn.asked);
     let messages = asked.map_or(&[][..], |asked| &asked.messages);
     let parts = messages.iter().filter_map(|message| match message {
         StoredMessage::User { parts, .. } => Some(parts),

@@ -34,7 +34,7 @@ impl Walk<'_> {
         };
         let trace = format!("{}/{}", folder.to_string_lossy(), name.to_string_lossy());
         let lines = results.of(run);
-        let today = ResultLine::of_bundle(bundle);
+        let today = ResultLine::of(&self.account, Some(&bundle.kept()));
         for line in lines.get(&trace).into_iter().flatten() {
             self.compare(NOWHERE, "results.jsonl", line, &today);
         }

@@ -19,7 +19,8 @@ use crate::judge::session::{asked, decided};
 use crate::judge::{Judge, Opened, Plan, Told, overall};
 use crate::message::SentPicture;
 use crate::trace::{
-    Asked, Bundle, Event, Finished, GaveUp, Manifest, Observed, ToolAnswer, What, blobs_named,
+    Account, Asked, Bundle, Event, Finished, GaveUp, Manifest, Observed, ToolAnswer, What,
+    blobs_named, reduce,
 };
 use crate::verdict::Outcome;
 
@@ -35,6 +36,8 @@ struct Stop;
 pub(super) struct Walk<'a> {
     pub(super) bundle: &'a Bundle,
     pub(super) store: &'a Store,
+    /// What the record tells, for what is taken from it unseen.
+    pub(super) account: Account<'a>,
     /// What comes next, with its place; what only a newer version knows is passed over, and said.
     events: vec::IntoIter<(usize, &'a Event)>,
     /// Where the last one was.
@@ -66,6 +69,7 @@ impl<'a> Walk<'a> {
         Self {
             bundle,
             store,
+            account: reduce(&bundle.manifest, &bundle.events),
             events: events.into_iter(),
             line: 0,
             questions: 0,
@@ -78,17 +82,13 @@ impl<'a> Walk<'a> {
 
     pub(super) fn into_report(self) -> Replayed {
         let manifest = &self.bundle.manifest;
-        let outcome = self.bundle.events.iter().rev().find_map(|event| match &event.event {
-            What::Finished(finished) => Some(finished.outcome.clone()),
-            _ => None,
-        });
         Replayed {
             trace: self.bundle.folder.clone(),
             digest: self.bundle.digest.clone(),
             case: manifest.case.id.clone(),
             editor: manifest.case.editor.clone(),
             criterion: manifest.criterion.clone(),
-            outcome,
+            outcome: self.account.judgement.outcome,
             complete: self.bundle.complete,
             questions: self.questions,
             looks: self.looks,
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
         let case = &manifest.case;
         let mut outcomes = Vec::new();
         for (index, part) in manifest.parts.iter().enumerate() {
-            let pictures = rebuild::task_pictures(self.bundle, index);
+            let pictures = rebuild::task_pictures(&self.account.turns[index]);
             let question = part.question.as_ref();
             let question = question.and_then(|id| case.questions.iter().find(|one| one.id == *id));
             let told = Told {

@@ -1,11 +1,13 @@
 //! A trace as the conversation that it was, in the chat format that other programs read.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
 
-use super::events::{Observed, StoredMessage, StoredPart, StoredPicture, ToolAnswer, What};
+use super::events::{StoredMessage, StoredPart, StoredPicture, ToolAnswer};
 use super::reader::Bundle;
+use super::reducer::{TurnAccount, reduce};
 use crate::message::{Message, Observation, Part, Request, SentPicture, ToolChoice};
 use crate::model::Profile;
 use crate::model::wire::Renderer;
@@ -28,10 +30,12 @@ pub fn conversations(bundle: &Bundle, pictures: ChatPictures) -> Result<Vec<Valu
         Some(profile) => profile,
         None => Profile::named("openai").map_err(|error| error.to_string())?,
     };
+    let account = reduce(manifest, &bundle.events);
     let renderer = Renderer::new(&manifest.model.id, profile, Default::default())?;
     let mut all = Vec::new();
     for (part, record) in manifest.parts.iter().enumerate() {
-        let Told { messages, pictures: shown, outcome } = told(bundle, part, pictures)?;
+        let Told { messages, pictures: shown } = told(bundle, &account.turns[part], pictures)?;
+        let outcome = account.judgement.parts[part].outcome.as_ref();
         if !messages.iter().any(|message| matches!(**message, Message::Assistant(_))) {
             continue;
         }
@@ -67,12 +71,15 @@ struct Told {
     messages: Vec<Arc<Message>>,
     /// The paths of the pictures, in the order in which they were sent.
     pictures: Vec<String>,
-    outcome: Value,
 }
 
-fn told(bundle: &Bundle, part: usize, pictures: ChatPictures) -> Result<Told, String> {
+fn told(
+    bundle: &Bundle,
+    turns: &BTreeMap<u32, TurnAccount<'_>>,
+    pictures: ChatPictures,
+) -> Result<Told, String> {
     let store = bundle.blobs();
-    let mut told = Told { messages: Vec::new(), pictures: Vec::new(), outcome: Value::Null };
+    let mut told = Told { messages: Vec::new(), pictures: Vec::new() };
     let sent = |picture: &StoredPicture, shown: &mut Vec<String>| {
         let StoredPicture { name, caption, blob, media, size } = picture.clone();
         let path = store.find(&blob).map_err(|error| error.to_string())?;
@@ -83,66 +90,57 @@ fn told(bundle: &Bundle, part: usize, pictures: ChatPictures) -> Result<Told, St
         shown.push(path.to_string_lossy().into_owned());
         Ok::<_, String>(Arc::new(SentPicture { name, caption, size, media, bytes, hash: blob }))
     };
-    let mut reply = Value::Null;
-    let mut looks: Vec<&Observed> = Vec::new();
-    for event in &bundle.events {
-        match &event.event {
-            What::Asked(asked) if asked.part == part => {
-                for message in &asked.messages {
-                    let message = match message {
-                        StoredMessage::System(text) => Message::System(text.clone()),
-                        StoredMessage::User { parts, data } => {
-                            let mut said = Vec::new();
-                            for part in parts {
-                                said.push(match part {
-                                    StoredPart::Text(text) => Part::Text(text.clone()),
-                                    StoredPart::Picture(picture) => {
-                                        Part::Picture(sent(picture, &mut told.pictures)?)
-                                    }
-                                });
+    let mut before = TurnAccount::default();
+    for turn in turns.values() {
+        for message in turn.asked.map_or(&[][..], |asked| &asked.messages) {
+            let message = match message {
+                StoredMessage::System(text) => Message::System(text.clone()),
+                StoredMessage::User { parts, data } => {
+                    let mut said = Vec::new();
+                    for part in parts {
+                        said.push(match part {
+                            StoredPart::Text(text) => Part::Text(text.clone()),
+                            StoredPart::Picture(picture) => {
+                                Part::Picture(sent(picture, &mut told.pictures)?)
                             }
-                            Message::User { parts: said, data: data.clone() }
-                        }
-                        StoredMessage::Reply => Message::Assistant(reply.take()),
-                        StoredMessage::Observations { closing } => {
-                            let mut observations = Vec::new();
-                            for look in looks.drain(..) {
-                                let (text, seen) = match &look.answer {
-                                    ToolAnswer::Refused { text } => (text, &[][..]),
-                                    ToolAnswer::Saw { text, pictures, .. } => {
-                                        (text, pictures.as_slice())
-                                    }
-                                };
-                                let shown = seen.iter().filter_map(|seen| seen.sent.as_ref());
-                                let shown = shown.map(|picture| sent(picture, &mut told.pictures));
-                                observations.push(Observation {
-                                    call: look.call.clone(),
-                                    text: text.clone(),
-                                    data: Value::Null,
-                                    pictures: shown.collect::<Result<_, _>>()?,
-                                });
-                            }
-                            Message::Observations { observations, closing: closing.clone() }
-                        }
-                    };
-                    told.messages.push(Arc::new(message));
+                        });
+                    }
+                    Message::User { parts: said, data: data.clone() }
                 }
-            }
-            What::Replied(replied) if replied.part == part => {
-                reply = replied.reply.message.clone();
-            }
-            What::Observed(observed) if observed.part == part => looks.push(observed),
-            What::Decided(decided) if decided.part == part => {
-                told.outcome = json!(decided.outcome);
-            }
-            _ => {}
+                StoredMessage::Reply => Message::Assistant(said(&before)),
+                StoredMessage::Observations { closing } => {
+                    let mut observations = Vec::new();
+                    for look in &before.looks {
+                        let (text, seen) = match &look.answer {
+                            ToolAnswer::Refused { text } => (text, &[][..]),
+                            ToolAnswer::Saw { text, pictures, .. } => (text, pictures.as_slice()),
+                        };
+                        let shown = seen.iter().filter_map(|seen| seen.sent.as_ref());
+                        let shown = shown.map(|picture| sent(picture, &mut told.pictures));
+                        observations.push(Observation {
+                            call: look.call.clone(),
+                            text: text.clone(),
+                            data: Value::Null,
+                            pictures: shown.collect::<Result<_, _>>()?,
+                        });
+                    }
+                    Message::Observations { observations, closing: closing.clone() }
+                }
+            };
+            told.messages.push(Arc::new(message));
         }
+        before = turn.clone();
     }
     // The last reply was never sent back.
-    if !reply.is_null() {
-        told.messages.push(Arc::new(Message::Assistant(reply)));
+    if before.replied.is_some() {
+        told.messages.push(Arc::new(Message::Assistant(said(&before))));
     }
     Ok(told)
+}
+
+/// What the model said in a turn.
+fn said(turn: &TurnAccount<'_>) -> Value {
+    turn.replied.map_or(Value::Null, |replied| replied.reply.message.clone())
 }
 
 /// Puts paths in the places of data URLs.

@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use deeplook_tools::{BoxConvention, PixelBox, Size, ToolSpec};
-use serde::{Deserialize, Serialize};
+use deeplook_tools::{PixelBox, Size, ToolSpec};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::Value;
 
 use super::stored::{self, FormatVersion, PackRecord, ViewRecord};
 use crate::case::Case;
 use crate::deliberation::Limits;
 use crate::hash::Hash;
-use crate::message::Dialect;
-use crate::model::Price;
+use crate::model::ModelRecord;
 use crate::prompt::Mode;
 use crate::protocol::Targets;
 use crate::sending::Preparation;
@@ -78,24 +77,10 @@ pub struct PartRecord {
     pub question: Option<String>,
 }
 
-/// Who judged.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(into = "stored::Model")]
-pub struct ModelRecord {
-    /// The model's name, as asked for.
-    pub id: String,
-    /// Where, without credentials; absent for the offline judge.
-    pub base_url: Option<String>,
-    /// The resolved profile.
-    pub profile: Value,
-    /// What was set with `--param`.
-    pub params: BTreeMap<String, Value>,
-    /// How it calls tools.
-    pub dialect: Dialect,
-    /// How it writes boxes.
-    pub boxes: BoxConvention,
-    /// What its tokens cost; absent where that is not known.
-    pub price: Option<Price>,
+impl Serialize for ModelRecord {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        stored::Model::from(self.clone()).serialize(serializer)
+    }
 }
 
 /// How pictures are prepared.

@@ -23,6 +23,7 @@ mod sink;
 mod soundness;
 pub(crate) mod stored;
 
+pub use crate::model::ModelRecord;
 pub use archive::{ArchiveError, pack, unpack};
 pub use blobs::BlobStore;
 pub(crate) use blobs::LARGEST as LARGEST_BLOB;
@@ -34,13 +35,11 @@ pub use events::{
 pub use find::{FoundRun, find};
 pub use folder::RunFolder;
 pub(crate) use folder::bundle_name;
-pub use manifest::{
-    CaseRecord, FileRecord, Manifest, ModelRecord, PartRecord, Preprocessing, ToolsRecord,
-};
+pub use manifest::{CaseRecord, FileRecord, Manifest, PartRecord, Preprocessing, ToolsRecord};
 pub use named::blobs_named;
 pub(crate) use reader::is_unbegun;
 pub use reader::{Bundle, Flaw, TraceError};
-pub use reducer::{Judgement, PartJudgement, reduce};
+pub use reducer::{Account, Judgement, PartJudgement, TurnAccount, reduce};
 pub use results::{
     OutcomeName, PartLine, ResultLine, ResultsError, RunResults, read_results, read_run,
 };

@@ -10,6 +10,7 @@ use super::blobs::BlobStore;
 use super::events::{Event, Unknown, What};
 use super::manifest::Manifest;
 use super::seal;
+use super::sink::Kept;
 use super::stored::{self, FORMAT, FormatVersion, KINDS, Line, format1};
 use crate::hash::Hash;
 use crate::received;
@@ -54,6 +55,13 @@ impl Bundle {
     /// Reads nothing but the manifest of the bundle in `folder`.
     pub fn manifest_in(folder: &Path) -> Result<Manifest, TraceError> {
         read_manifest(folder).map(|(manifest, _)| manifest)
+    }
+
+    /// Where it is, and what stands for it.
+    pub fn kept(&self) -> Kept {
+        // "." has no name of its own.
+        let folder = std::path::absolute(&self.folder).unwrap_or_else(|_| self.folder.clone());
+        Kept { folder, digest: self.digest.clone() }
     }
 
     /// Where its blobs are: its own, else those of the run that it is in.

@@ -1,13 +1,45 @@
-//! From events to a judgement: the one place that interprets a trace.
+//! From events to what they tell: the one place that interprets a trace.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::events::{Event, Replied, ToolAnswer, What};
+use super::events::{Asked, AttemptFailed, Event, GaveUp, Observed, Replied, ToolAnswer, What};
 use super::manifest::Manifest;
 use crate::message::Usage;
 use crate::verdict::Outcome;
+
+/// What a trace tells. Whatever shows, counts, exports or takes over a judgement reads this.
+#[derive(Debug, Clone)]
+pub struct Account<'a> {
+    /// What it was about.
+    pub manifest: &'a Manifest,
+    /// What it amounts to.
+    pub judgement: Judgement,
+    /// What happened in each part of the manifest, by turn.
+    pub turns: Vec<BTreeMap<u32, TurnAccount<'a>>>,
+    /// All replies, in the order in which they came.
+    pub replies: Vec<&'a Replied>,
+    /// All calls of tools that looked, likewise.
+    pub looks: Vec<&'a Observed>,
+    /// When it began and when it ended, in milliseconds since 1970; absent where nothing happened.
+    pub span: Option<(u64, u64)>,
+}
+
+/// A question and what came of it.
+#[derive(Debug, Clone, Default)]
+pub struct TurnAccount<'a> {
+    /// The question.
+    pub asked: Option<&'a Asked>,
+    /// Attempts to ask it that came to nothing.
+    pub attempts: Vec<&'a AttemptFailed>,
+    /// The reply.
+    pub replied: Option<&'a Replied>,
+    /// The calls of tools, in their order, also refused ones.
+    pub looks: Vec<&'a Observed>,
+    /// Why it ended here, where that was decided outside of the deliberation.
+    pub gave_up: Option<&'a GaveUp>,
+}
 
 /// What a trace amounts to. Everything that shows a judgement shows this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -58,37 +90,68 @@ impl Judgement {
     }
 }
 
-/// Reads a judgement out of its events.
-pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
-    let blank = |name: &str| PartJudgement {
-        name: name.to_owned(),
-        outcome: None,
-        reasoning: None,
-        evidence: Vec::new(),
-        unknown_evidence: Vec::new(),
-    };
-    let price = manifest.model.price.as_ref();
-    let mut judgement = Judgement {
-        criterion: manifest.criterion.clone(),
-        outcome: None,
-        parts: manifest.parts.iter().map(|part| blank(&part.name)).collect(),
-        turns: 0,
-        tool_calls: 0,
-        usage: Usage::default(),
-        cost: price.map(|_| 0.0),
-        unknown: BTreeSet::new(),
-    };
+/// Reads out of events what they tell.
+pub fn reduce<'a>(manifest: &'a Manifest, events: &'a [Event]) -> Account<'a> {
+    let mut account = Account::blank(manifest);
+    account.span = events.first().zip(events.last()).map(|(first, last)| (first.at, last.at));
     for event in events {
-        match &event.event {
-            What::Asked(_) => judgement.turns += 1,
-            What::Replied(Replied { reply, .. }) => {
-                judgement.usage = judgement.usage.plus(reply.usage);
-                let cost = price.and_then(|price| price.cost(reply.usage));
+        account.take(&event.event);
+    }
+    account
+}
+
+impl<'a> Account<'a> {
+    /// Of a judgement in which nothing happened yet.
+    fn blank(manifest: &'a Manifest) -> Self {
+        let blank = |name: &str| PartJudgement {
+            name: name.to_owned(),
+            outcome: None,
+            reasoning: None,
+            evidence: Vec::new(),
+            unknown_evidence: Vec::new(),
+        };
+        let judgement = Judgement {
+            criterion: manifest.criterion.clone(),
+            outcome: None,
+            parts: manifest.parts.iter().map(|part| blank(&part.name)).collect(),
+            turns: 0,
+            tool_calls: 0,
+            usage: Usage::default(),
+            cost: manifest.model.price.as_ref().map(|_| 0.0),
+            unknown: BTreeSet::new(),
+        };
+        let turns = vec![BTreeMap::new(); manifest.parts.len()];
+        let (replies, looks) = (Vec::new(), Vec::new());
+        Self { manifest, judgement, turns, replies, looks, span: None }
+    }
+
+    fn take(&mut self, what: &'a What) {
+        let judgement = &mut self.judgement;
+        match what {
+            What::Asked(asked) => {
+                judgement.turns += 1;
+                self.turn(asked.part, asked.turn, |turn| turn.asked = Some(asked));
+            }
+            What::AttemptFailed(failed) => {
+                self.turn(failed.part, failed.turn, |turn| turn.attempts.push(failed));
+            }
+            What::Replied(replied) => {
+                let usage = replied.reply.usage;
+                judgement.usage = judgement.usage.plus(usage);
+                let cost = self.manifest.model.price.as_ref().and_then(|price| price.cost(usage));
                 judgement.cost = judgement.cost.zip(cost).map(|(sum, cost)| sum + cost);
+                self.replies.push(replied);
+                self.turn(replied.part, replied.turn, |turn| turn.replied = Some(replied));
             }
             What::Observed(observed) => {
-                let looked = matches!(observed.answer, ToolAnswer::Saw { .. });
-                judgement.tool_calls += u32::from(looked);
+                if matches!(observed.answer, ToolAnswer::Saw { .. }) {
+                    judgement.tool_calls += 1;
+                    self.looks.push(observed);
+                }
+                self.turn(observed.part, observed.turn, |turn| turn.looks.push(observed));
+            }
+            What::GaveUp(gave_up) => {
+                self.turn(gave_up.part, gave_up.turn, |turn| turn.gave_up = Some(gave_up));
             }
             What::Decided(decided) => {
                 if let Some(part) = judgement.parts.get_mut(decided.part) {
@@ -100,8 +163,23 @@ pub fn reduce(manifest: &Manifest, events: &[Event]) -> Judgement {
             }
             What::Finished(finished) => judgement.outcome = Some(finished.outcome.clone()),
             What::Unknown(unknown) => drop(judgement.unknown.insert(unknown.kind.clone())),
-            What::AttemptFailed(_) | What::GaveUp(_) => {}
         }
     }
-    judgement
+
+    /// Changes a turn; a part that the manifest does not know is nowhere shown.
+    fn turn(&mut self, part: usize, number: u32, change: impl FnOnce(&mut TurnAccount<'a>)) {
+        if let Some(turns) = self.turns.get_mut(part) {
+            change(turns.entry(number).or_default());
+        }
+    }
+
+    /// What was paid for it: replies that were kept from before cost nothing again.
+    pub fn paid(&self) -> Option<f64> {
+        let price = self.manifest.model.price.as_ref();
+        let paid = self.replies.iter().map(|replied| match (replied.cached, price) {
+            (true, _) => Some(0.0),
+            (false, price) => price?.cost(replied.reply.usage),
+        });
+        paid.sum()
+    }
 }

@@ -13,10 +13,10 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::events::{Event, Observed, ToolAnswer, What};
+use super::events::{Observed, ToolAnswer};
 use super::manifest::{CaseRecord, Manifest};
 use super::reader::{Bundle, TraceError, is_unbegun};
-use super::reducer::{Judgement, PartJudgement, reduce};
+use super::reducer::{Account, Judgement, PartJudgement, reduce};
 use super::sink::Kept;
 use super::soundness::Worths;
 use super::stored::{self, Inputs};
@@ -181,48 +181,24 @@ impl From<&Outcome> for OutcomeName {
 }
 
 impl ResultLine {
-    /// The line of a judgement; `kept` is where its bundle is in the run.
-    pub fn of(
-        manifest: &Manifest,
-        events: &[Event],
-        judgement: &Judgement,
-        kept: Option<&Kept>,
-    ) -> Self {
+    /// The line of what a trace tells; `kept` is where its bundle is in the run.
+    pub fn of(account: &Account<'_>, kept: Option<&Kept>) -> Self {
         let name = |kept: &Kept| {
             let name = kept.folder.file_name().unwrap_or_default();
             format!("judgements/{}", name.to_string_lossy())
         };
+        let Account { manifest, judgement, replies, looks, span, .. } = account;
         let outcome = judgement.outcome.as_ref();
         let case = &manifest.case;
         let pack = &manifest.pack;
         let verdict = outcome.and_then(Outcome::verdict).is_some();
         let deciding = judgement.deciding_part().filter(|_| verdict);
         let mut tools = BTreeMap::new();
-        let looks = events.iter().filter_map(|event| match &event.event {
-            What::Observed(observed) if matches!(observed.answer, ToolAnswer::Saw { .. }) => {
-                Some(observed)
-            }
-            _ => None,
-        });
-        let mut seen = None;
         for look in looks {
             *tools.entry(look.call.name.clone()).or_insert(0) += 1;
-            if !case.targets().is_empty() {
-                seen = Some(seen.unwrap_or(false) || shows_target(look, case));
-            }
         }
-        let span = events.first().zip(events.last());
-        let replies = || {
-            events.iter().filter_map(|event| match &event.event {
-                What::Replied(replied) => Some(replied),
-                _ => None,
-            })
-        };
-        let price = manifest.model.price.as_ref();
-        let paid = replies().map(|replied| match (replied.cached, price) {
-            (true, _) => Some(0.0),
-            (false, price) => price?.cost(replied.reply.usage),
-        });
+        let wanted = !looks.is_empty() && !case.targets().is_empty();
+        let seen = wanted.then(|| looks.iter().any(|look| shows_target(look, case)));
         Self {
             case: case.id.clone(),
             editor: case.editor.clone(),
@@ -251,11 +227,11 @@ impl ResultLine {
             target_scale: smallest_target(case),
             usage: judgement.usage,
             cost: judgement.cost,
-            paid: paid.sum(),
-            cached: replies().filter(|replied| replied.cached).count() as u32,
-            at: events.last().map(|event| event.at),
+            paid: account.paid(),
+            cached: replies.iter().filter(|replied| replied.cached).count() as u32,
+            at: span.map(|(_, end)| end),
             inputs: Some(Inputs::of(case)),
-            seconds: span.map(|(first, last)| last.at.saturating_sub(first.at) as f64 / 1000.0),
+            seconds: span.map(|(begin, end)| end.saturating_sub(begin) as f64 / 1000.0),
             trace: kept.map(name),
             digest: kept.map(|kept| kept.digest.clone()),
         }
@@ -271,11 +247,7 @@ impl ResultLine {
 
     /// The line of the judgement in a bundle.
     pub fn of_bundle(bundle: &Bundle) -> Self {
-        let Bundle { manifest, events, folder, digest, .. } = bundle;
-        // "." has no name of its own.
-        let folder = std::path::absolute(folder).unwrap_or_else(|_| folder.clone());
-        let kept = Kept { folder, digest: digest.clone() };
-        Self::of(manifest, events, &reduce(manifest, events), Some(&kept))
+        Self::of(&reduce(&bundle.manifest, &bundle.events), Some(&bundle.kept()))
     }
 
     /// The judgement that it tells of; `None` for a line that no run has written.
@@ -397,7 +369,7 @@ fn reduce_bundles(run: &Path) -> Result<RunResults, ResultsError> {
 /// true, it has no outcome, and says why.
 fn bundle_line(folder: &Path) -> Result<ResultLine, TraceError> {
     let without_outcome = |manifest: &Manifest, reason: String| {
-        let line = ResultLine::of(manifest, &[], &reduce(manifest, &[]), None);
+        let line = ResultLine::of(&reduce(manifest, &[]), None);
         ResultLine { reason: Some(reason), ..line }
     };
     let error = match Bundle::read(folder) {

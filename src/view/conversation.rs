@@ -11,8 +11,8 @@ use crate::answer::AnswerForm;
 use crate::dialect::{self, ThoughtSource};
 use crate::message::ToolChoice;
 use crate::trace::{
-    AttemptFailed, Event, Judgement, Observed, PartJudgement, Replied, StoredMessage, StoredPart,
-    StoredPicture, ToolAnswer, What,
+    Account, AttemptFailed, Observed, PartJudgement, Replied, StoredMessage, StoredPart,
+    StoredPicture, ToolAnswer, TurnAccount,
 };
 use crate::transcript::usage_text;
 use crate::verdict::Outcome;
@@ -157,44 +157,32 @@ pub(super) struct Conversation<'a> {
 
 impl Conversation<'_> {
     /// All parts with all turns.
-    pub(super) fn parts(&self, judgement: &Judgement, events: &[Event]) -> Vec<PartView> {
-        let mut turns: BTreeMap<usize, BTreeMap<u32, TurnView>> = BTreeMap::new();
-        for event in events {
-            let (part, turn) = match &event.event {
-                What::Asked(asked) => (asked.part, asked.turn),
-                What::AttemptFailed(failed) => (failed.part, failed.turn),
-                What::Replied(replied) => (replied.part, replied.turn),
-                What::Observed(observed) => (observed.part, observed.turn),
-                What::GaveUp(gave_up) => (gave_up.part, gave_up.turn),
-                What::Decided(_) | What::Finished(_) | What::Unknown(_) => continue,
-            };
-            let view = turns.entry(part).or_default().entry(turn).or_default();
-            view.number = turn;
-            match &event.event {
-                What::Asked(asked) => {
-                    view.no_tools = asked.tool_choice == ToolChoice::None;
-                    view.said = asked.messages.iter().flat_map(|m| self.said(m)).collect();
-                }
-                What::AttemptFailed(failed) => view.attempts.push(attempt(failed)),
-                What::Replied(replied) => self.reply(replied, view),
-                What::Observed(observed) => {
-                    // Calls are answered in their order.
-                    if !view.unanswered.is_empty() {
-                        view.unanswered.remove(0);
-                    }
-                    view.looks.push(self.look(observed));
-                }
-                What::GaveUp(gave_up) => view.gave_up = Some(visible(&gave_up.reason)),
-                What::Decided(_) | What::Finished(_) | What::Unknown(_) => {}
-            }
-        }
-        let parts = judgement.parts.iter().enumerate();
+    pub(super) fn parts(&self, account: &Account<'_>) -> Vec<PartView> {
+        let parts = account.judgement.parts.iter().zip(&account.turns).enumerate();
         parts
-            .map(|(number, part)| {
-                let turns = turns.remove(&number).unwrap_or_default().into_values().collect();
-                part_view(number, part, turns)
+            .map(|(number, (part, turns))| {
+                let turns = turns.iter().map(|(number, turn)| self.turn(*number, turn));
+                part_view(number, part, turns.collect())
             })
             .collect()
+    }
+
+    fn turn(&self, number: u32, turn: &TurnAccount<'_>) -> TurnView {
+        let mut view = TurnView { number, ..TurnView::default() };
+        if let Some(asked) = turn.asked {
+            view.no_tools = asked.tool_choice == ToolChoice::None;
+            view.said = asked.messages.iter().flat_map(|m| self.said(m)).collect();
+        }
+        view.attempts = turn.attempts.iter().map(|failed| attempt(failed)).collect();
+        if let Some(replied) = turn.replied {
+            self.reply(replied, &mut view);
+        }
+        // Calls are answered in their order.
+        let answered = turn.looks.len().min(view.unanswered.len());
+        view.unanswered.drain(..answered);
+        view.looks = turn.looks.iter().map(|observed| self.look(observed)).collect();
+        view.gave_up = turn.gave_up.map(|gave_up| visible(&gave_up.reason));
+        view
     }
 
     fn said(&self, message: &StoredMessage) -> Vec<SaidView> {

@@ -62,10 +62,7 @@ fn check(out: &Path) -> anyhow::Result<bool> {
     let is_ours = page.contains("<meta name=\"generator\" content=\"deeplook ")
         && received::is_file(&out.join("assets/local.js"));
     if entries.count() > 0 && !is_ours {
-        bail!(
-            "{} is not empty and holds no earlier export; name another folder with --out",
-            out.display()
-        );
+        bail!("{} is not empty and holds no earlier export; name another folder", out.display());
     }
     Ok(true)
 }

@@ -19,7 +19,7 @@ use crate::answer::AnswerForm;
 use crate::case::Facts;
 use crate::hash::Hash;
 use crate::received;
-use crate::trace::{Bundle, Event, FileRecord, Manifest, reduce};
+use crate::trace::{Bundle, FileRecord, Manifest, reduce};
 use crate::transcript::{cost_text, usage_text};
 use crate::visible::{honest_json, visible};
 
@@ -180,7 +180,8 @@ impl Pages {
             }
         };
         let manifest = &bundle.manifest;
-        let judgement = reduce(manifest, &bundle.events);
+        let account = reduce(manifest, &bundle.events);
+        let judgement = &account.judgement;
         let criterion = self.criterion(&bundle);
         notices.extend(criterion.problem.clone());
         if !bundle.complete {
@@ -221,7 +222,7 @@ impl Pages {
         }
         let conversation = Conversation { pictures, form: &criterion.form };
         let mut facts = facts(manifest);
-        facts.extend(times(&bundle.events));
+        facts.extend(times(account.span));
         facts.push(("Tokens", usage_text(judgement.usage)));
         facts.push(("Cost", cost_text(judgement.cost)));
         facts.push(("Turns", judgement.turns.to_string()));
@@ -232,7 +233,7 @@ impl Pages {
             outcome: OutcomeView::of(outcome),
             pictures: stage(pictures, manifest),
             facts,
-            parts: conversation.parts(&judgement, &bundle.events),
+            parts: conversation.parts(&account),
         })
     }
 
@@ -309,12 +310,12 @@ fn facts(manifest: &Manifest) -> Vec<(&'static str, String)> {
 }
 
 /// When it began and how long it took.
-fn times(events: &[Event]) -> Vec<(&'static str, String)> {
-    let Some((first, last)) = events.first().zip(events.last()) else { return Vec::new() };
-    let took = ("Time", seconds(last.at.saturating_sub(first.at)));
+fn times(span: Option<(u64, u64)>) -> Vec<(&'static str, String)> {
+    let Some((first, last)) = span else { return Vec::new() };
+    let took = ("Time", seconds(last.saturating_sub(first)));
     // A year beyond 9999 cannot be written.
-    let writable = first.at < 253_402_300_800_000;
-    let begun = UNIX_EPOCH.checked_add(Duration::from_millis(first.at)).filter(|_| writable);
+    let writable = first < 253_402_300_800_000;
+    let begun = UNIX_EPOCH.checked_add(Duration::from_millis(first)).filter(|_| writable);
     let begun = begun.map(|at| ("Begun", humantime::format_rfc3339_seconds(at).to_string()));
     begun.into_iter().chain([took]).collect()
 }

@@ -70,7 +70,7 @@ pub(crate) async fn serve(
     let viewer = Arc::new(Viewer { index, pages, room, making });
     let listener = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, port))
         .await
-        .map_err(|error| anyhow::anyhow!("cannot listen on port {port} ({error}); name another with --port, or none for any that is free"))?;
+        .map_err(|error| anyhow::anyhow!("cannot listen on port {port} ({error}); name another port, or none for any that is free"))?;
     let address = listener.local_addr()?;
     let router = Router::new()
         .route("/", get(list))

@@ -330,7 +330,7 @@ fn what_it_cost_follows_from_tokens_and_prices_or_is_unknown() {
     let trace = folder.path().join(object["judgements"][0]["trace"].as_str().unwrap());
     let bundle = deeplook::trace::Bundle::read(&trace).unwrap();
     let judgement = deeplook::trace::reduce(&bundle.manifest, &bundle.events);
-    assert_eq!(judgement.cost, Some(cost));
+    assert_eq!(judgement.judgement.cost, Some(cost));
 
     let output = judge(folder.path(), &server, &[]);
     assert_eq!(printed(&output)["judgements"][0]["cost"], Value::Null);

@@ -4,15 +4,16 @@ mod report;
 mod run;
 mod watch;
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde::{Deserialize, Serialize};
 
-use crate::agreement::{Labels, Ranking, Truth as Annotators};
+use crate::agreement::{Labels, Ranking, Truth};
 use crate::cli::ExperimentCommand;
 use crate::dataset::Entry;
-use crate::experiment::analysis::Truth;
+use crate::experiment::analysis::RightAnswers;
 use crate::experiment::sample::Choice;
 use crate::prompt::Pack;
 
@@ -50,17 +51,16 @@ struct CellRecord {
 }
 
 /// What is right: what most annotators say, as a label, or as a number where there are no labels.
-fn truth(path: &Path, rankings: &[Ranking]) -> anyhow::Result<Truth> {
+fn truth(path: &Path, rankings: &[Ranking]) -> anyhow::Result<RightAnswers> {
     let labels = Labels::read(path, rankings)?;
-    let mut truth = Truth::new();
+    let mut truth = RightAnswers::new();
     for item in labels.items.keys() {
-        let Some(rank) = labels.truth(item, Annotators::Majority) else { continue };
+        let Some(rank) = labels.truth(item, Truth::Majority) else { continue };
         let ranking = Ranking::find(rankings, &item.criterion);
         let known = ranking.map_or(&[][..], |ranking| &ranking.labels);
         let label = known.iter().find(|(_, other)| *other == rank).map(|(name, _)| name.clone());
         let label = label.or_else(|| known.is_empty().then(|| rank.to_string()));
-        let unit = (item.case.clone(), item.editor.clone(), item.criterion.clone());
-        truth.extend(label.map(|label| (unit, label)));
+        truth.extend(label.map(|label| (item.clone(), label)));
     }
     Ok(truth)
 }
@@ -71,20 +71,22 @@ fn rankings(pack: &str) -> anyhow::Result<Vec<Ranking>> {
 }
 
 /// The edits of some cases, to choose from.
-fn choices(cases: &[Entry], truth: &Truth) -> Vec<Choice> {
+fn choices(cases: &[Entry], truth: &RightAnswers) -> Vec<Choice> {
+    let mut labels: BTreeMap<(&str, &str), &String> = BTreeMap::new();
+    for (item, label) in truth {
+        labels.entry((&item.case, &item.editor)).or_insert(label);
+    }
     let mut choices = Vec::new();
     for entry in cases {
         let case = &entry.case;
         let area = entry.smallest_share();
         for editor in entry.edits().keys() {
-            let unit = (case.id.clone(), editor.clone(), String::new());
-            let label = truth.range(unit..).next();
-            let label = label.filter(|((of, by, _), _)| *of == case.id && by == editor);
+            let label = labels.get(&(case.id.as_str(), editor.as_str()));
             choices.push(Choice {
                 case: case.id.clone(),
                 editor: editor.clone(),
                 facts: case.facts.clone(),
-                label: label.map(|(_, label)| label.clone()),
+                label: label.map(|label| (*label).clone()),
                 area,
             });
         }

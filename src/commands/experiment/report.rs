@@ -11,7 +11,7 @@ use anyhow::{Context as _, bail};
 use super::super::grid::Grid;
 use super::super::{print_json, report};
 use super::{CellRecord, RECORD, Record, truth};
-use crate::experiment::analysis::{self, Analysis, CellLines, Comparison, Truth};
+use crate::experiment::analysis::{self, Analysis, CellLines, Comparison, RightAnswers};
 use crate::experiment::page;
 use crate::files;
 use crate::prompt::Pack;
@@ -72,7 +72,7 @@ pub(super) fn run(
     let own = record.labels.as_ref().map(|labels| folder.join(labels));
     let truth = match labels.or(own.as_deref()) {
         Some(path) => truth(path, &analysis::rankings(&cells, record.baseline))?,
-        None => Truth::new(),
+        None => RightAnswers::new(),
     };
     let analysis = analysis::analyse(&cells, record.baseline, &truth);
     match out {

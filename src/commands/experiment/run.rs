@@ -13,7 +13,7 @@ use super::super::{eval, hints, prompts, summary};
 use super::{CellRecord, RECORD, Record, report};
 use crate::cli::{self, RunExperimentArgs};
 use crate::dataset::DataSet;
-use crate::experiment::analysis::Truth;
+use crate::experiment::analysis::RightAnswers;
 use crate::experiment::plan::{Cell, Plan, PromptsEntry};
 use crate::experiment::sample;
 use crate::model::{Profile, Rules, is_known_server};
@@ -144,7 +144,7 @@ fn chosen_edits(plan: &Plan, args: &RunExperimentArgs) -> anyhow::Result<Edits> 
     };
     let truth = match &plan.labels {
         Some(path) => super::truth(path, &super::rankings(&plan.prompts[0].pack)?)?,
-        None => Truth::new(),
+        None => RightAnswers::new(),
     };
     let choices = super::choices(&cases, &truth);
     let chosen: Edits = match &plan.sample {

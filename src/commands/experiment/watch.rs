@@ -10,10 +10,11 @@ use super::super::progress::Watching;
 use super::super::{eval, signals};
 use crate::case::Facts;
 use crate::cli::WatchArgs;
-use crate::experiment::analysis::Truth;
+use crate::experiment::analysis::RightAnswers;
 use crate::experiment::plan::{Sample, Trait};
 use crate::experiment::sample;
 use crate::hash::Hash;
+use crate::key::Item;
 use crate::prompt::{Finding, lint, workshop};
 use crate::run::{Run, RunSpec};
 use crate::terminal::{self, Style};
@@ -27,7 +28,7 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let truth = match &args.labels {
         Some(path) => super::truth(path, &super::rankings(&args.pack.to_string_lossy())?)?,
-        None => Truth::new(),
+        None => RightAnswers::new(),
     };
     let edits = edits(args, &truth)?;
     let mut before: Option<Labels> = None;
@@ -69,11 +70,11 @@ pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     }
 }
 
-/// What each edit got, by case, editor and criterion.
-type Labels = BTreeMap<(String, String, String), String>;
+/// What each edit got, by criterion.
+type Labels = BTreeMap<Item, String>;
 
 /// A few edits of every type.
-fn edits(args: &WatchArgs, truth: &Truth) -> anyhow::Result<BTreeSet<(String, String)>> {
+fn edits(args: &WatchArgs, truth: &RightAnswers) -> anyhow::Result<BTreeSet<(String, String)>> {
     let set = super::super::dataset::open(&args.cases, &args.reading)?;
     let choices = super::choices(&set.cases, truth);
     let balance = vec![Trait::Fact(Facts::TYPE.to_owned()), Trait::Label, Trait::Editor];
@@ -100,16 +101,22 @@ fn round(
     let label = |line: ResultLine| {
         let outcome = line.outcome().map(|outcome| outcome.to_string());
         let label = line.label.or(outcome).unwrap_or_default();
-        ((line.case, line.editor.unwrap_or_default(), line.criterion), label)
+        let editor = line.editor.unwrap_or_default();
+        (Item { criterion: line.criterion, case: line.case, editor }, label)
     };
     Ok(summary.lines.into_values().map(label).collect())
 }
 
-fn show(labels: &Labels, before: Option<&Labels>, truth: &Truth, round: u32) -> anyhow::Result<()> {
+fn show(
+    labels: &Labels,
+    before: Option<&Labels>,
+    truth: &RightAnswers,
+    round: u32,
+) -> anyhow::Result<()> {
     let mut out = terminal::stdout();
     let bold = Style::BOLD;
     write!(out, "{bold}round {}{bold:#}: {} judgements", round + 1, labels.len())?;
-    let known = labels.iter().filter_map(|(unit, label)| Some((truth.get(unit)?, label)));
+    let known = labels.iter().filter_map(|(item, label)| Some((truth.get(item)?, label)));
     let (right, known) = known.fold((0, 0), |(right, known), (truth, label)| {
         (right + usize::from(truth == label), known + 1)
     });
@@ -118,16 +125,16 @@ fn show(labels: &Labels, before: Option<&Labels>, truth: &Truth, round: u32) -> 
     }
     writeln!(out)?;
     let mut flips = 0;
-    for (unit, after) in labels {
-        let (case, editor, criterion) = unit;
-        let is_right = match truth.get(unit) {
+    for (item, after) in labels {
+        let Item { criterion, case, editor } = item;
+        let is_right = match truth.get(item) {
             Some(truth) if truth == after => " (right)".to_owned(),
             Some(truth) => format!(" (right is {truth})"),
             None => String::new(),
         };
         let of = format!("  {}:", visible_line(&format!("{case} by {editor}, {criterion}")));
         let after = visible_line(after);
-        match before.map(|before| before.get(unit)) {
+        match before.map(|before| before.get(item)) {
             None => writeln!(out, "{of} {after}{is_right}")?,
             Some(Some(old)) if visible_line(old) != after => {
                 let old = visible_line(old);

@@ -21,11 +21,10 @@ use serde_json::{Value, json};
 
 use self::instruction::{Action, Wish};
 use self::look::{Sight, sight};
-use super::{ChatModel, FailedAttempt, ModelError, Price};
+use super::{ChatModel, FailedAttempt, ModelError, ModelRecord, Price};
 use crate::message::{
     Dialect, Message, Observation, Part, Reply, Request, SentPicture, ToolChoice, Usage,
 };
-use crate::trace::ModelRecord;
 
 /// The tools that it uses.
 const COMPARING: &str = "localize_differences";

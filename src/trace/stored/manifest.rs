@@ -13,7 +13,7 @@ use super::views::ViewRecord;
 use super::{forms, plain};
 use crate::hash::Hash;
 use crate::trace::manifest;
-use crate::{prompt, protocol, sending};
+use crate::{model, prompt, protocol, sending};
 
 /// The version of the format that this program writes.
 pub const FORMAT: FormatVersion = FormatVersion { major: 2, minor: 0 };
@@ -97,7 +97,7 @@ forms! {
     }
 
     /// Who judged.
-    struct Model of manifest::ModelRecord {
+    struct Model of model::ModelRecord {
         /// The model's name, as asked for.
         id: String,
         /// Where, without credentials; absent for the offline judge.
