@@ -4,6 +4,7 @@ use anyhow::anyhow;
 
 use crate::judge::JudgeError;
 use crate::protocol::ProtocolError;
+use crate::report::ReportError;
 use crate::run::{RunError, SetupError};
 
 /// The error of a judgement with the options that help.
@@ -13,6 +14,14 @@ pub(super) fn of_judgement(error: JudgeError) -> anyhow::Error {
             anyhow!("{error} (--box x1,y1,x2,y2; --mode)")
         }
         JudgeError::NoSuchMode { .. } => anyhow!("{error} (--mode)"),
+        _ => error.into(),
+    }
+}
+
+/// The error of a report with the options that help.
+pub(super) fn of_report(error: ReportError) -> anyhow::Error {
+    match &error {
+        ReportError::Line { .. } => anyhow!("{error} (packs: --prompts)"),
         _ => error.into(),
     }
 }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
 
+use super::hints;
 use crate::cli::ReportArgs;
 use crate::files;
 use crate::prompt::{Pack, Rubric};
@@ -22,7 +23,7 @@ pub(super) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let read = |path: &PathBuf| read(path, args.out.as_deref(), &otherwise, &mut unreadable);
     let runs: Vec<Run> = args.runs.iter().map(read).collect::<Result<_, _>>()?;
     let options = ReportOptions { by: args.by.clone(), conditions: args.conditions.clone() };
-    let report = Report::of(&runs, &options)?;
+    let report = Report::of(&runs, &options).map_err(hints::of_report)?;
     let text = report.render(format, &runs)?;
     match &args.out {
         Some(out) => {

@@ -288,7 +288,7 @@ fn worth(
     let Some(known) = known else {
         return Err(format!(
             "nothing says what {label:?} is worth: the pack has no criterion `{criterion}` and the line has no \
-             `score`; add one, or name the pack with --prompts"
+             `score`; add one, or name the pack that knows it"
         ));
     };
     let found = known.label_like(label);
