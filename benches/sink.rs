@@ -41,13 +41,13 @@ impl ChatModel for Quick {
 /// A picture of soft shapes and some noise, like a photograph; another one for every seed.
 fn picture(seed: u32) -> Picture {
     let mut noise = seed | 1;
-    Picture::from(image::RgbImage::from_fn(1024, 768, |x, y| {
+    let pixels = image::RgbImage::from_fn(1024, 768, |x, y| {
         noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let grain = (noise >> 29) as u8;
-        image::Rgb(
-            [(x / 5) as u8 ^ seed as u8, (y / 4) as u8, ((x + y) / 8) as u8].map(|c| c ^ grain),
-        )
-    }))
+        let soft = [(x / 5) as u8 ^ seed as u8, (y / 4) as u8, ((x + y) / 8) as u8];
+        image::Rgb(soft.map(|c| c ^ grain))
+    });
+    Picture::from_rgb(pixels).unwrap()
 }
 
 /// Seconds of all cores that this process has used.
@@ -63,7 +63,7 @@ fn measure(mode: Mode, media: MediaType, sink: &dyn Sink, seeds: &AtomicU32) -> 
     let mut settings = JudgeSettings { mode, ..JudgeSettings::default() };
     settings.preparation.format = media;
     let judge =
-        Judge::new(Quick, Rules::record(Dialect::Tags), pack.into(), Toolbox::standard(), settings);
+        Judge::new(Quick, Rules::record(Dialect::Tags), pack, Toolbox::standard(), settings);
     let cases: Vec<EditCase> = (0..JUDGEMENTS)
         .map(|_| {
             let seed = seeds.fetch_add(2, Ordering::Relaxed);
