@@ -132,10 +132,25 @@ pub struct CaseQuestion {
     pub region: Option<PixelBox>,
 }
 
+/// The name of [`Case::source`].
+pub const SOURCE: &str = "source";
+/// The name of [`Case::edited`].
+pub const EDITED: &str = "edited";
 /// The picture of what a good edit looks like, in [`Case::others`].
 pub const REFERENCE: &str = "reference";
 /// The objects to edit, in [`Case::regions`].
 pub const TARGET: &str = "target";
+
+impl EditCase {
+    /// The picture of this name.
+    pub fn picture(&self, name: &str) -> Option<&InputPicture> {
+        match name {
+            SOURCE => Some(&self.source),
+            EDITED => Some(&self.edited),
+            other => self.others.get(other),
+        }
+    }
+}
 
 impl<P, E> Case<P, E> {
     /// A case with nothing but the two pictures and the instruction.

@@ -42,6 +42,8 @@ pub struct JudgeSpec {
     pub prices: Option<PathBuf>,
     /// The prompts: a pack in this program, or a folder; absent for the usual ones.
     pub prompts: Option<String>,
+    /// A variant of the prompts; absent for the pack as it is.
+    pub variant: Option<String>,
     /// Judge every target on its own, also where the instruction is about their number.
     pub per_target: bool,
     /// The most turns; absent for the usual number.
@@ -65,6 +67,7 @@ impl Default for JudgeSpec {
             timeout: 300,
             prices: None,
             prompts: None,
+            variant: None,
             per_target: false,
             max_turns: None,
             max_tool_calls: None,
@@ -172,6 +175,12 @@ impl JudgeSpec {
         Ok(())
     }
 
+    /// The prompts, in their variant.
+    pub(crate) fn pack(&self) -> Result<Pack, PromptError> {
+        let prompts = self.prompts.as_deref().unwrap_or(prompt::DEFAULT);
+        Pack::find_varied(prompts, self.variant.as_deref())
+    }
+
     /// The parts of the judge in one mode. Whoever will not ask needs no key.
     pub(crate) fn resolve(
         &self,
@@ -180,7 +189,7 @@ impl JudgeSpec {
         will_ask: bool,
     ) -> Result<JudgeParts, SetupError> {
         self.check()?;
-        let pack = Pack::find(self.prompts.as_deref().unwrap_or(prompt::DEFAULT))?;
+        let pack = self.pack()?;
         let usual = Limits::default();
         let mut settings = JudgeSettings {
             mode,

@@ -63,6 +63,7 @@ pub mod hash;
 pub mod judge;
 pub mod key;
 mod logging;
+pub mod measure;
 pub mod message;
 pub mod model;
 pub mod probe;

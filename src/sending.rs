@@ -28,6 +28,11 @@ impl Default for Preparation {
 }
 
 impl Preparation {
+    /// The same with JPEGs of this quality.
+    pub(crate) fn as_jpeg(self, quality: u8) -> Self {
+        Self { format: MediaType::Jpeg, jpeg_quality: quality, ..self }
+    }
+
     /// The picture as it is sent under `name`; `what` says what was done to it, if anything.
     pub fn prepare(&self, name: &str, what: &str, picture: &Picture) -> SentPicture {
         let size = picture.size();

@@ -6,7 +6,14 @@ use crate::report::GroupKey;
 use crate::stats::{Bootstrap, Coverage, Undefined};
 
 fn name(run: &str) -> GroupKey {
-    GroupKey { place: 0, run: run.to_owned(), model: None, mode: None, prompts: None }
+    GroupKey {
+        place: 0,
+        run: run.to_owned(),
+        model: None,
+        mode: None,
+        prompts: None,
+        variant: None,
+    }
 }
 
 fn item(criterion: &str, case: &str) -> Item {

@@ -26,6 +26,9 @@ pub(crate) struct AgreeArgs {
     /// The pack by which lines are read that no trace stands behind: a built-in name or a folder.
     #[arg(long, value_name = "PACK", default_value = DEFAULT)]
     pub(crate) prompts: String,
+    /// A variant that this pack has.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
     /// What counts as the truth where annotators differ.
     #[arg(long, value_name = "RULE", default_value = "mean", value_parser = words::truth())]
     pub(crate) truth: Truth,

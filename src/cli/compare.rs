@@ -23,6 +23,9 @@ pub(crate) struct CompareArgs {
     /// The pack by which lines are read that no trace stands behind: a built-in name or a folder.
     #[arg(long, value_name = "PACK", default_value = crate::prompt::DEFAULT)]
     pub(crate) prompts: String,
+    /// A variant that this pack has.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) variant: Option<String>,
     /// How many flips to print.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) flips: usize,

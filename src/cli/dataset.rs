@@ -20,6 +20,9 @@ The folder gets cases.jsonl, labels.jsonl, and the pictures. Same seed, same byt
         /// How many cases; seven or more cover every type of instruction.
         #[arg(long, value_name = "N", default_value_t = 14)]
         cases: usize,
+        /// In which benchmark's layout.
+        #[arg(long, value_name = "NAME", default_value = "dlebench", value_parser = super::words::benchmark())]
+        benchmark: String,
         /// Another seed draws other scenes.
         #[arg(long, value_name = "S", default_value_t = 1)]
         seed: u64,

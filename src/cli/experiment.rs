@@ -95,6 +95,9 @@ pub(crate) struct WatchArgs {
     pub pack: PathBuf,
     /// The data set.
     pub cases: PathBuf,
+    /// A variant that the pack has.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
     /// What is right: how many are is said in every round, and of each flip.
     #[arg(long, value_name = "FILE")]
     pub labels: Option<PathBuf>,
@@ -124,6 +127,7 @@ impl WatchArgs {
         JudgeOptions {
             model: self.model.clone(),
             prompts: None,
+            variant: self.variant.clone(),
             bounds: self.bounds.clone(),
             tools: self.tools.clone(),
         }

@@ -76,6 +76,9 @@ pub(crate) struct JudgeOptions {
     /// A prompt pack of your own: a folder, or one in this binary.
     #[arg(long, value_name = "PACK")]
     pub prompts: Option<String>,
+    /// A variant that the prompt pack has.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
     #[command(flatten)]
     pub bounds: BoundOptions,
     #[command(flatten)]
@@ -156,6 +159,7 @@ impl JudgeOptions {
             dialect: *dialect,
             params: self::params(params)?,
             prompts: self.prompts.clone(),
+            variant: self.variant.clone(),
             tools: self.tools.options(),
             ..JudgeSpec::default()
         };

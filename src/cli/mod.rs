@@ -15,7 +15,7 @@ mod report;
 mod tool;
 mod trace;
 mod view;
-mod words;
+pub(crate) mod words;
 
 use std::ffi::OsString;
 

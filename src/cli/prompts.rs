@@ -43,6 +43,9 @@ Example:
         /// A folder, or a pack in this binary such as dlebench/v1 [default: every pack in it].
         #[arg(value_name = "DIR")]
         pack: Option<String>,
+        /// Only this variant of it [default: the pack and all of them].
+        #[arg(long, value_name = "NAME", requires = "pack")]
+        variant: Option<String>,
         /// Print JSON.
         #[arg(long)]
         json: bool,
@@ -51,11 +54,15 @@ Example:
     #[command(after_help = "\
 Examples:
   deeplook prompts diff dlebench/v1 my-pack/
+  deeplook prompts diff my-pack/ my-pack/ --variant paper released
   deeplook prompts diff --runs runs/v1 runs/my-pack     # the wording of both runs, and the labels that flipped")]
     Diff {
         /// Two packs to compare: packs in this binary such as dlebench/v1, or folders.
         #[arg(value_names = ["A", "B"], num_args = 2, required_unless_present = "runs")]
         packs: Vec<String>,
+        /// The variant of both packs, or two names: of the first and of the second; `-` for none.
+        #[arg(long, value_name = "NAME", num_args = 1..=2, allow_hyphen_values = true, requires = "packs")]
+        variant: Vec<String>,
         /// Two runs that were judged with them: also show which labels flipped.
         #[arg(long, num_args = 2, value_names = ["RUN_A", "RUN_B"])]
         runs: Vec<PathBuf>,
@@ -90,6 +97,9 @@ pub(crate) struct ShowPromptsArgs {
     /// A folder, or a pack in this binary.
     #[arg(long, value_name = "DIR", default_value = crate::prompt::DEFAULT)]
     pub prompts: String,
+    /// A variant that the pack has.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
     #[command(flatten)]
     pub tools: ToolFlags,
     /// Print JSON.

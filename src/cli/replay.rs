@@ -73,6 +73,9 @@ pub(crate) struct ForkOptions {
     /// A prompt pack to go on with [default: the trace's].
     #[arg(long, value_name = "DIR", requires = "from_turn")]
     pub prompts: Option<PathBuf>,
+    /// A variant of that pack.
+    #[arg(long, value_name = "NAME", requires = "prompts")]
+    pub variant: Option<String>,
     /// Where to write the new trace [default: a new folder in traces/runs/].
     #[arg(long, value_name = "DIR", requires = "from_turn")]
     pub trace: Option<PathBuf>,

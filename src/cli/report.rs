@@ -2,9 +2,9 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use super::words::ReportFormat;
 use crate::case::Condition;
 use crate::prompt::DEFAULT;
-use crate::report::Format;
 
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -24,7 +24,7 @@ pub(crate) struct ReportArgs {
     pub runs: Vec<PathBuf>,
     /// What to write [default: what the name in --out ends in, else md].
     #[arg(long, value_name = "FORMAT", value_parser = super::words::format())]
-    pub format: Option<Format>,
+    pub format: Option<ReportFormat>,
     /// Group by this fact of the cases [default: what the pack says, else type].
     #[arg(long, value_name = "FACT")]
     pub by: Option<String>,
@@ -34,8 +34,11 @@ pub(crate) struct ReportArgs {
     /// The pack by which lines are read that no trace stands behind: a built-in name or a folder.
     #[arg(long, value_name = "PACK", default_value = DEFAULT)]
     pub prompts: String,
-    /// The file to write [default: stdout].
-    #[arg(long, value_name = "FILE")]
+    /// A variant that this pack has.
+    #[arg(long, value_name = "NAME")]
+    pub variant: Option<String>,
+    /// The file to write, or the folder for a benchmark's own files [default: stdout].
+    #[arg(long, value_name = "FILE|DIR")]
     pub out: Option<PathBuf>,
     /// Exit with 1 if fewer judgements of an editor by a criterion have a verdict: 0.95 or 95%.
     #[arg(long, value_name = "PART", value_parser = part)]

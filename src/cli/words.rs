@@ -3,7 +3,7 @@
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::agreement::Truth;
-use crate::dataset::MatchBy;
+use crate::dataset::{MatchBy, adapter};
 use crate::message::Dialect;
 use crate::prompt::Mode;
 use crate::report::Format;
@@ -48,14 +48,38 @@ pub(super) fn match_by() -> impl TypedValueParser<Value = MatchBy> {
     ])
 }
 
-pub(super) fn format() -> impl TypedValueParser<Value = Format> {
-    one_of(&[
-        ("html", "One self-contained page with plots", Format::Html),
-        ("md", "Tables in Markdown", Format::Md),
-        ("csv", "One row for each score", Format::Csv),
-        ("json", "All numbers", Format::Json),
-        ("latex", "Tables for a paper", Format::Latex),
-    ])
+/// What a report can be written as.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum ReportFormat {
+    /// One file.
+    Text(Format),
+    /// A folder of files that a benchmark's own scripts take, by its name.
+    Files(&'static str),
+}
+
+const FORMATS: [Word<Format>; 5] = [
+    ("html", "One self-contained page with plots", Format::Html),
+    ("md", "Tables in Markdown", Format::Md),
+    ("csv", "One row for each score", Format::Csv),
+    ("json", "All numbers", Format::Json),
+    ("latex", "Tables for a paper", Format::Latex),
+];
+
+pub(super) fn format() -> impl TypedValueParser<Value = ReportFormat> {
+    let text = FORMATS.iter().map(|(word, help, _)| PossibleValue::new(*word).help(*help));
+    let files = adapter::exports().into_iter();
+    let files = files.map(|name| PossibleValue::new(name).help("Its own files, into a folder"));
+    PossibleValuesParser::new(text.chain(files)).try_map(|typed| {
+        let text = FORMATS.iter().find(|(word, ..)| *word == typed);
+        let text = text.map(|(.., format)| ReportFormat::Text(*format));
+        let files = || adapter::exports().into_iter().find(|name| *name == typed);
+        text.or_else(|| files().map(ReportFormat::Files)).ok_or("there is no such format")
+    })
+}
+
+/// A benchmark that can be drawn.
+pub(super) fn benchmark() -> PossibleValuesParser {
+    PossibleValuesParser::new(adapter::drawn())
 }
 
 pub(super) fn truth() -> impl TypedValueParser<Value = Truth> {

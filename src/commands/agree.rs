@@ -25,7 +25,7 @@ use crate::terminal::{self, Style};
 use crate::visible::visible_line;
 
 pub(super) fn run(args: &AgreeArgs) -> anyhow::Result<ExitCode> {
-    let pack = Pack::find(&args.prompts)?;
+    let pack = Pack::find_varied(&args.prompts, args.variant.as_deref())?;
     match (&args.table, &args.labels) {
         (Some(table), _) => of_table(args, table, &Ranking::of_rubric(pack.rubric())),
         (None, Some(labels)) => of_judges(args, labels, pack.rubric()),

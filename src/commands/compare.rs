@@ -21,7 +21,7 @@ use crate::terminal::{self, Style};
 use crate::visible::visible_line;
 
 pub(super) fn run(args: &CompareArgs) -> anyhow::Result<ExitCode> {
-    let otherwise = Arc::clone(Pack::find(&args.prompts)?.rubric());
+    let otherwise = Arc::clone(Pack::find_varied(&args.prompts, args.variant.as_deref())?.rubric());
     let comparison = runs(&args.first, &args.second, &otherwise)?;
     if args.json {
         let mut object: Map<String, Value> =

@@ -76,7 +76,7 @@ pub(super) fn run(args: &ReplayArgs, from_turn: u32) -> anyhow::Result<ExitCode>
         toolbox = toolbox.without(&name, "it could not be had for the fork");
     }
     let pack = match &args.fork.prompts {
-        Some(folder) => Pack::load(folder)?.into(),
+        Some(folder) => Pack::load(folder)?.varied(args.fork.variant.as_deref())?.into(),
         None => pack,
     };
     let judge = Judge::new(model, record, pack, toolbox, settings);

@@ -27,7 +27,7 @@ use crate::trace::{OutcomeName, ResultLine};
 
 pub(super) fn run(args: &ProbeArgs) -> anyhow::Result<ExitCode> {
     let pack_files = workshop::files_of(args.options.prompts.as_deref().unwrap_or(DEFAULT))?;
-    let pack = Pack::checked(pack_files.clone())?;
+    let pack = Pack::checked(pack_files.clone())?.varied(args.options.variant.as_deref())?;
     let folder = args.run.clone().unwrap_or_else(|| default_folder(args));
     let (mut straight, mut turned) = (Vec::new(), Vec::new());
     for made in make_all(args)? {

@@ -9,6 +9,8 @@ use anyhow::{Context as _, bail};
 
 use super::hints;
 use crate::cli::ReportArgs;
+use crate::cli::words::ReportFormat;
+use crate::dataset::adapter::{self, Exported, ExportedFile};
 use crate::files;
 use crate::prompt::{Pack, Rubric};
 use crate::report::{Format, Report, ReportOptions, Run};
@@ -17,9 +19,12 @@ use crate::terminal;
 use crate::trace::{self, Rubrics, RunResults, TraceError};
 
 pub(super) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
+    if let Some(ReportFormat::Files(name)) = args.format {
+        return export(args, name);
+    }
     let format = format(args)?;
     let mut unreadable = Vec::new();
-    let otherwise = Arc::clone(Pack::find(&args.prompts)?.rubric());
+    let otherwise = Arc::clone(Pack::find_varied(&args.prompts, args.variant.as_deref())?.rubric());
     let read = |path: &PathBuf| read(path, args.out.as_deref(), &otherwise, &mut unreadable);
     let runs: Vec<Run> = args.runs.iter().map(read).collect::<Result<_, _>>()?;
     let options = ReportOptions { by: args.by.clone(), conditions: args.conditions.clone() };
@@ -50,9 +55,43 @@ pub(super) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::from(1))
 }
 
+/// The files that a benchmark's own scripts take.
+fn export(args: &ReportArgs, name: &'static str) -> anyhow::Result<ExitCode> {
+    let [path] = args.runs.as_slice() else { bail!("--format {name} is about one run; name one") };
+    let Some(out) = &args.out else {
+        bail!("--format {name} writes several files; say where with --out DIR")
+    };
+    let export = adapter::export(name).with_context(|| format!("there is no format {name:?}"))?;
+    let otherwise = Arc::clone(Pack::find_varied(&args.prompts, args.variant.as_deref())?.rubric());
+    let mut unreadable = Vec::new();
+    let run = read(path, None, &otherwise, &mut unreadable)?;
+    if let Some(error) = unreadable.first() {
+        bail!("{error}");
+    }
+    let folder = if path.is_dir() { path } else { path.parent().unwrap_or(Path::new(".")) };
+    let record = RunRecord::read(folder)?;
+    let data_set = record.as_ref().map(|record| record.data_set.as_path());
+    let files = export(&Exported { run: &run, folder, data_set })
+        .map_err(|problem| anyhow::anyhow!("{}: {problem}", path.display()))?;
+    for ExportedFile { path, bytes } in files {
+        // Names come from data sets: they stay inside the folder that was named.
+        if !path.components().all(|part| matches!(part, Component::Normal(_))) {
+            bail!("{} is no file inside {}", path.display(), out.display());
+        }
+        let path = out.join(path);
+        if let Some(parent) = path.parent() {
+            std::fs::create_dir_all(parent)
+                .with_context(|| format!("cannot make the folder {}", parent.display()))?;
+        }
+        crate::files::write_atomically(&path, &bytes)?;
+        writeln!(terminal::stderr(), "wrote {}", path.display())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// What was asked for, else what the name of the file says.
 fn format(args: &ReportArgs) -> anyhow::Result<Format> {
-    if let Some(format) = args.format {
+    if let Some(ReportFormat::Text(format)) = args.format {
         return Ok(format);
     }
     let Some(out) = &args.out else { return Ok(Format::Md) };

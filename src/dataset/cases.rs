@@ -213,6 +213,11 @@ impl<'a> Reader<'a> {
         let mut facts = brought::facts(&row.fields, &self.names.unused, given, left_out);
         let kind = self.text(Field::Type, row)?;
         facts.insert_some(Facts::TYPE, kind.as_deref().map(dlebench::spelled));
+        // A column that is only taken for the type is known by its own name, too.
+        let column = self.names.name(Field::Type);
+        if !Field::Type.is_surely(column) {
+            facts.insert_some(column, kind.as_deref());
+        }
         facts.insert_some(Facts::TARGET, self.text(Field::Target, row)?);
         let case = Case {
             others,

@@ -1,5 +1,22 @@
 //! What DLEBench's own files have and other sets have not: its folders, and the spelling of its types.
 
+use super::adapter::{Adapter, Draw};
+use super::draw;
+
+/// DLEBench, whose folder is read like any file of cases.
+#[derive(Debug)]
+pub(super) struct DleBench;
+
+impl Adapter for DleBench {
+    fn name(&self) -> &'static str {
+        "dlebench"
+    }
+
+    fn draw(&self) -> Option<Draw> {
+        Some(draw::make)
+    }
+}
+
 /// The folders of the source pictures and of the reference pictures.
 pub(super) const FOLDERS: [&str; 2] = ["Source_Images", "Reference_Images"];
 

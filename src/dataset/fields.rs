@@ -151,6 +151,11 @@ impl Field {
         KNOWN.iter().find(|known| known.field == self).unwrap_or(&KNOWN[0])
     }
 
+    /// Whether a column of this name can mean nothing else.
+    pub(super) fn is_surely(self, name: &str) -> bool {
+        self.known().sure.contains(&name)
+    }
+
     fn is_needed(self) -> bool {
         matches!(self, Self::Source | Self::Instruction)
     }

@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+pub(crate) mod adapter;
 mod boxes;
 mod brought;
 pub mod case_file;
@@ -253,6 +254,12 @@ impl DataSet {
     /// The outputs of editors: in the folder or by the pattern that the user names, where the preset
     /// knows them to be, or as the file names them.
     fn find_edits(&mut self, options: &LoadOptions) -> Result<Vec<EditorFiles>, DataSetError> {
+        if let (Some((adapter, _)), Some(folder)) = (&self.source.adapter, &options.edits) {
+            let (cases, problems) = (&mut self.cases, &mut self.problems);
+            if let Some(found) = adapter.edits(folder, options, cases, problems) {
+                return found;
+            }
+        }
         let known = self.source.preset.and_then(Preset::outputs);
         let Some(named) = &options.edits else {
             if let Some(known) = known {

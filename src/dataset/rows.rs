@@ -15,7 +15,7 @@ use super::problem::{DataSetError, Problems, shown, shown_json};
 
 /// One record of a file.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(crate) struct Row {
     /// The line on which it starts, from 1.
     pub(super) line: usize,
     pub(super) fields: Map<String, Value>,

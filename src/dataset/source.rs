@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
+use super::adapter::{self, Adapter};
 use super::document::{self, Layout};
 use super::fields::Mapping;
 use super::pattern::{Gaps, Pattern};
@@ -26,6 +27,8 @@ pub(super) struct Source {
     pub(super) preset: Option<&'static Preset>,
     /// Nobody named the preset: it was recognised.
     pub(super) recognised: bool,
+    /// The benchmark whose own layout it has, where no preset says it.
+    pub(super) adapter: Option<(&'static dyn Adapter, adapter::Layout)>,
     files: Vec<(PathBuf, Gaps)>,
     mapping: Mapping,
 }
@@ -52,6 +55,7 @@ impl Source {
                 folder: folder.to_owned(),
                 preset,
                 recognised,
+                adapter: None,
                 files,
                 mapping: options.mapping.clone(),
             }
@@ -61,6 +65,11 @@ impl Source {
             let preset = Preset::named(name)?;
             let files = if meta.is_dir() { preset.files(path)? } else { single(path.to_owned()) };
             return Ok(source(Some(preset), files, false));
+        }
+        if let Some((known, layout)) = adapter::recognise(path) {
+            let found = source(None, single(layout.file.clone()), true);
+            let (file, folder) = (layout.file.clone(), layout.root.clone());
+            return Ok(Self { file, folder, adapter: Some((known, layout)), ..found });
         }
         if !meta.is_dir() {
             let plain = source(None, single(path.to_owned()), false);
@@ -98,6 +107,9 @@ impl Source {
 
     /// What is told of it, where nobody said so.
     pub(super) fn note(&self) -> Option<String> {
+        if let Some((adapter, _)) = &self.adapter {
+            return Some(format!("recognised as {}", adapter.name()));
+        }
         let preset = self.preset.filter(|_| self.recognised)?;
         Some(format!("recognised as {}: {}", preset.name, preset.about))
     }
@@ -121,6 +133,9 @@ impl Source {
         problems: &mut Problems,
         take: &mut dyn FnMut(Vec<Row>),
     ) -> Result<usize, DataSetError> {
+        if let Some((adapter, layout)) = &self.adapter {
+            return adapter.rows(layout, problems, take);
+        }
         let Some(preset) = self.preset.filter(|preset| preset.makes_rows()) else {
             return self.records(problems, take);
         };

@@ -52,7 +52,7 @@ pub struct Question {
 }
 
 /// The texts of a deliberation, rendered beforehand from the prompt pack.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Script {
     /// Closes the task and every observation while tools may be called: the form of the answer. By
     /// the number of turns that are left, from 1.

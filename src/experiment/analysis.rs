@@ -34,7 +34,7 @@ pub struct CellLines {
 impl CellLines {
     /// What its lines were judged by; cells have one pack each.
     fn rubric(&self) -> &Arc<Rubric> {
-        self.rubrics.of(self.lines.iter().find_map(|line| line.prompts.as_deref()))
+        self.rubrics.of_first(&self.lines)
     }
 }
 

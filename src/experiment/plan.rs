@@ -144,6 +144,9 @@ pub struct PromptsEntry {
     /// A pack in the binary, or a folder relative to the plan.
     #[serde(default = "default_pack")]
     pub pack: String,
+    /// A variant that the pack has.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
     /// Files of the pack that are replaced by others, relative to the plan.
     #[serde(default)]
     pub replace: BTreeMap<String, PathBuf>,
@@ -212,7 +215,7 @@ fn default_pack() -> String {
 
 fn default_prompts() -> Vec<PromptsEntry> {
     let pack = default_pack();
-    vec![PromptsEntry { name: pack.clone(), pack, replace: BTreeMap::new() }]
+    vec![PromptsEntry { name: pack.clone(), pack, variant: None, replace: BTreeMap::new() }]
 }
 
 fn default_models() -> Vec<ModelEntry> {

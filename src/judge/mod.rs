@@ -2,6 +2,7 @@
 
 mod cores;
 mod looks;
+pub(crate) mod measuring;
 mod recalled;
 mod record;
 pub(crate) mod session;
@@ -28,10 +29,12 @@ use crate::deliberation::{Deliberation, Limits, Question, Script, Step};
 use crate::dialect;
 use crate::message::{Dialect, Part, Request, SentPicture};
 use crate::model::{ChatModel, Rules};
-use crate::prompt::{self, Criterion, Mode, ModeView, Pack, PromptError, TaskText, Turn};
+use crate::prompt::{
+    self, Criterion, Mode, ModeView, Pack, PromptError, TaskText, TextPlace, Turn,
+};
 use crate::protocol::{self, Brief, BriefPicture, ProtocolError, Targets};
 use crate::sending::Preparation;
-use crate::trace::{Event, Judgement, Kept, Manifest, ModelRecord, ResultLine, Sink};
+use crate::trace::{Event, Judgement, Kept, Manifest, ModelRecord, ResultLine, Sink, What};
 use crate::verdict::Outcome;
 
 /// Everything about a judge but its model.
@@ -130,9 +133,15 @@ impl<M> Judge<M> {
         criterion: &str,
     ) -> Result<Prepared<'a, M>, JudgeError> {
         let plan = self.plan(criterion)?;
-        let briefs = protocol::briefs(case, plan.shown, self.settings.targets)?;
-        let open = |brief| self.open(&plan, brief, case);
-        let opened = briefs.iter().map(open).collect::<Result<_, _>>()?;
+        let (briefs, opened) = match plan.criterion.measure {
+            Some(_) => (vec![measuring::brief()], Vec::new()),
+            None => {
+                let briefs = protocol::briefs(case, plan.shown, self.settings.targets)?;
+                let open = |brief| self.open(&plan, brief, case);
+                let opened = briefs.iter().map(open).collect::<Result<_, _>>()?;
+                (briefs, opened)
+            }
+        };
         Ok(Prepared { judge: self, case, plan, briefs, opened, repeat: 0, recalled: None })
     }
 
@@ -179,11 +188,19 @@ impl<M> Judge<M> {
             .with_room(Room { side: preparation.max_side, pictures: max_images });
         let mut pictures = Vec::new();
         for picture in &brief.pictures {
-            let BriefPicture { view, caption, whole } = picture;
-            let sent = match whole {
-                Some(input) => input.sent(&view.name, preparation),
-                None => Arc::new(preparation.prepare(&view.name, caption, &view.picture)),
+            let BriefPicture { view, caption, whole, jpeg } = picture;
+            let mut sent = match (whole, jpeg) {
+                (Some(input), _) => input.sent(&view.name, preparation),
+                (None, None) => Arc::new(preparation.prepare(&view.name, caption, &view.picture)),
+                (None, Some(quality)) => {
+                    let preparation = preparation.as_jpeg(*quality);
+                    Arc::new(preparation.prepare(&view.name, caption, &view.picture))
+                }
             };
+            if !plan.shown.captions {
+                sent =
+                    Arc::new(SentPicture { caption: String::new(), ..SentPicture::clone(&sent) });
+            }
             scene.set_shown_size(&view.name, sent.size);
             pictures.push(sent);
         }
@@ -221,8 +238,13 @@ impl<M> Judge<M> {
             facts: &facts,
         };
         let system = self.pack.system(criterion, &facts, self.record.dialect, &plan.specs)?;
-        let mut task = vec![Part::Text(self.pack.task(criterion, &words)?)];
-        task.extend(pictures.iter().map(|sent| Part::Picture(Arc::clone(sent))));
+        let text = Part::Text(self.pack.task(criterion, &words)?);
+        let mut task: Vec<Part> =
+            pictures.iter().map(|sent| Part::Picture(Arc::clone(sent))).collect();
+        match plan.shown.text {
+            TextPlace::First => task.insert(0, text),
+            TextPlace::Last => task.push(text),
+        }
         // Nothing that the model is not told too: never an expected answer.
         let mut data = json!({
             "criterion": criterion.id,
@@ -248,6 +270,9 @@ impl<M> Judge<M> {
     }
 
     fn script(&self, criterion: &Criterion) -> Result<Script, PromptError> {
+        if criterion.measure.is_some() {
+            return Ok(Script::default());
+        }
         let turn = |tools_allowed, turns_left| Turn {
             dialect: self.record.dialect,
             tools_allowed,
@@ -371,6 +396,16 @@ impl<'a, M> Prepared<'a, M> {
         recalled.resize_with(opened.len(), RecalledPart::default);
         let sent = opened.iter().flat_map(|opened| &opened.pictures);
         let recorder = record::start(sink, || judge.inputs(case, sent), &manifest).await?;
+        if let Some(measure) = &plan.criterion.measure {
+            let measured = measuring::measured(judge, measure, case).await;
+            if let Some(observed) = measuring::observed(measure, &measured) {
+                recorder.record(What::Observed(observed), watch)?;
+            }
+            let decided = measuring::decided(plan.criterion, &measured);
+            let outcome = decided.outcome.clone();
+            recorder.record(What::Decided(decided), watch)?;
+            return record::finish(recorder, &manifest, outcome, watch).await;
+        }
         let session = Session { judge, sink, recorder, watch, plan: &plan, repeat };
 
         let mut outcomes = Vec::new();

@@ -119,7 +119,7 @@ impl<M> Judge<M> {
         blobs
     }
 
-    fn pack_files(&self) -> Vec<Blob> {
+    pub(super) fn pack_files(&self) -> Vec<Blob> {
         let file = |(name, bytes): (&str, &[u8])| {
             let extension = name.rsplit_once('.').map_or("txt", |(_, extension)| extension);
             Blob { hash: Hash::of(bytes), bytes: Arc::from(bytes), extension: extension.to_owned() }

@@ -3,11 +3,11 @@
 use toml::Spanned;
 
 use super::criterion::Criterion;
-use super::file::{CompositeEntry, CompositeName, CriterionEntry, ReportEntry};
+use super::file::{CompositeEntry, CompositeName, CriterionEntry, FormulaEntry, ReportEntry};
 use super::lint::Check;
 use super::making::Making;
 use super::report::ReportHints;
-use super::score::{Composite, CompositeFunction, Scale};
+use super::score::{Composite, CompositeFunction, Formula};
 
 impl Making<'_> {
     /// Criteria that others wait for must be there, and not wait for each other.
@@ -34,12 +34,9 @@ impl Making<'_> {
                     format!("{id:?} waits for {target:?}, which waits for it; break the circle");
                 self.wrong(Check::Format, at, message);
             }
-            let within = |scale: &Scale, score: f64| {
-                score >= scale.lowest && scale.highest.is_none_or(|highest| score <= highest)
-            };
             let own = criteria.iter().find(|criterion| criterion.id == id);
-            if !within(&decider.scale, skip.get_ref().at_most)
-                || own.is_some_and(|own| !within(&own.scale, skip.get_ref().worth))
+            if !decider.scale.holds(skip.get_ref().at_most)
+                || own.is_some_and(|own| !own.scale.holds(skip.get_ref().worth))
             {
                 let message = format!("the skip of {id:?} has a score that is not on its scale");
                 self.wrong(Check::Format, at, message);
@@ -59,41 +56,77 @@ impl Making<'_> {
                 let message = format!("{id:?} names something else already; rename the composite");
                 self.wrong(Check::Format, at, message);
             }
-            let of = entry.of.clone().unwrap_or_default();
-            if of.is_empty() {
-                self.wrong(
-                    Check::Format,
-                    at,
-                    format!("the composite {id:?} is of no criterion; list them under of"),
+            let single = FormulaEntry {
+                applies: entry.applies.clone(),
+                function: entry.function,
+                root: entry.root,
+                of: entry.of.clone().unwrap_or_default(),
+            };
+            let alone = entry.function.is_some() || entry.of.is_some() || !entry.applies.is_empty();
+            if alone && entry.formulas.is_some() {
+                let message = format!(
+                    "the composite {id:?} has formulas and a function of its own; drop either"
                 );
-            }
-            for name in of.iter().filter(|name| !criteria.iter().any(|c| c.id == **name)) {
-                let message = format!("the composite {id:?} is of {name:?}, which is no criterion");
                 self.wrong(Check::Format, at, message);
             }
-            let function = match (entry.function, entry.root) {
-                (Some(CompositeName::Product), root) if root != Some(0) => {
-                    CompositeFunction::Product { root: root.unwrap_or(1) }
-                }
-                (Some(CompositeName::Mean), None) => CompositeFunction::Mean,
-                _ => {
-                    let message = format!(
-                        "the composite {id:?} needs function = \"mean\", or \"product\" with a root of 1 or more"
-                    );
-                    self.wrong(Check::Format, at, message);
-                    CompositeFunction::Mean
-                }
-            };
+            let formulas = entry.formulas.clone().unwrap_or_else(|| vec![single]);
+            if formulas.is_empty() {
+                let message = format!("the composite {id:?} has no formula; add one");
+                self.wrong(Check::Format, at, message);
+            }
+            let formulas = formulas.iter().map(|one| self.formula(one, &entry.id, criteria));
             made.push(Composite {
                 name: entry.name.clone().unwrap_or_else(|| id.clone()),
-                applies: self.conditions(&entry.applies, at),
-                function,
-                of,
+                formulas: formulas.collect(),
                 scale: self.scale(entry.scale, &entry.id),
                 id,
             });
         }
         made
+    }
+
+    fn formula(
+        &mut self,
+        entry: &FormulaEntry,
+        id: &Spanned<String>,
+        criteria: &[Criterion],
+    ) -> Formula {
+        let (id, at) = (id.get_ref(), id.span().start);
+        let FormulaEntry { applies, function, root, of } = entry.clone();
+        if of.is_empty() {
+            let message = format!("the composite {id:?} is of no criterion; list them under of");
+            self.wrong(Check::Format, at, message);
+        }
+        for name in &of {
+            match criteria.iter().find(|criterion| criterion.id == *name) {
+                None => {
+                    let message =
+                        format!("the composite {id:?} is of {name:?}, which is no criterion");
+                    self.wrong(Check::Format, at, message);
+                }
+                Some(known) if known.scale.highest.is_none() => {
+                    let message = format!(
+                        "the composite {id:?} is of {name:?}, whose scale has no highest: what would it be beside others?"
+                    );
+                    self.wrong(Check::Format, at, message);
+                }
+                Some(_) => {}
+            }
+        }
+        let function = match (function, root) {
+            (Some(CompositeName::Product), root) if root != Some(0) => {
+                CompositeFunction::Product { root: root.unwrap_or(1) }
+            }
+            (Some(CompositeName::Mean), None) => CompositeFunction::Mean,
+            _ => {
+                let message = format!(
+                    "the composite {id:?} needs function = \"mean\", or \"product\" with a root of 1 or more"
+                );
+                self.wrong(Check::Format, at, message);
+                CompositeFunction::Mean
+            }
+        };
+        Formula { applies: self.conditions(&applies, at), function, of }
     }
 
     pub(super) fn report(

@@ -12,6 +12,7 @@ use super::role::Role;
 use super::score::{Scale, ScoreFunction};
 use crate::answer::{AnswerForm, KeyForm, plain, same_value};
 use crate::case::{Condition, Facts};
+use crate::measure::Measure;
 use crate::verdict::Combine;
 
 /// One question about an edit: what is shown, what may be answered, and what that is worth.
@@ -25,6 +26,9 @@ pub struct Criterion {
     pub applies: Vec<Condition>,
     /// Whether the model is told what the editor was told.
     pub instruction: bool,
+    /// What is measured, where no model is asked.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure: Option<Measure>,
     /// What may be answered.
     pub answer: AnswerKind,
     /// How a score comes out of an answer.
@@ -53,14 +57,14 @@ impl Criterion {
     pub fn labels(&self) -> &[Label] {
         match &self.answer {
             AnswerKind::Label { labels } => labels,
-            AnswerKind::Keys { .. } => &[],
+            AnswerKind::Keys { .. } | AnswerKind::Number => &[],
         }
     }
 
     /// The keys of the answer; none where it is a label.
     pub fn keys(&self) -> &[Key] {
         match &self.answer {
-            AnswerKind::Label { .. } => &[],
+            AnswerKind::Label { .. } | AnswerKind::Number => &[],
             AnswerKind::Keys { keys, .. } => keys,
         }
     }
@@ -72,6 +76,8 @@ impl Criterion {
                 AnswerForm::new(labels.iter().map(|label| label.name.clone()))
             }
             AnswerKind::Keys { keys, .. } => AnswerForm::Keys(keys.iter().map(Key::form).collect()),
+            // Nobody is asked, and nothing can be answered.
+            AnswerKind::Number => AnswerForm::Keys(Vec::new()),
         }
     }
 
@@ -112,6 +118,8 @@ pub enum AnswerKind {
         /// What a value of one key means for another.
         gates: Vec<Gate>,
     },
+    /// Nothing: it is measured.
+    Number,
 }
 
 /// An answer that can be given.
@@ -241,6 +249,21 @@ pub struct ModeView {
     pub tools: bool,
     /// Whether the judge is told how the frame of the edited picture lies on that of the source.
     pub frame: bool,
+    /// Whether the text of the task stands before its pictures or after them.
+    pub text: TextPlace,
+    /// Whether each picture stands behind its name and what was done to it.
+    pub captions: bool,
+}
+
+/// Where the text of a task stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TextPlace {
+    /// Before the pictures.
+    #[default]
+    First,
+    /// After them.
+    Last,
 }
 
 /// What one part of a judgement is about.
@@ -273,6 +296,12 @@ pub struct PictureView {
     pub treatment: Treatment,
     /// The long edge to which it is scaled in the end, up or down.
     pub long_edge: Option<u32>,
+    /// The picture of the case to whose size it is scaled in the end.
+    pub fit: Option<String>,
+    /// What becomes of fractions of a pixel where it is scaled to a long edge.
+    pub sizes: Sizes,
+    /// The quality of the JPEG as which it is sent; absent: as every other picture.
+    pub jpeg: Option<u8>,
     /// What the model is told about it instead of the usual words.
     pub caption: Option<String>,
 }
@@ -282,6 +311,17 @@ impl PictureView {
     pub fn is_placed(&self) -> bool {
         self.treatment.area().is_some_and(|area| area.place == Place::Registered)
     }
+}
+
+/// What becomes of fractions of a pixel where a picture is scaled.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Sizes {
+    /// The nearest whole number.
+    #[default]
+    Rounded,
+    /// They are dropped.
+    Truncated,
 }
 
 /// What is done to a picture before a judge sees it.

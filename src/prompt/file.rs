@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use toml::Spanned;
 
-use super::criterion::{Adaptive, Label, Mode, Place, Repeats};
+use super::criterion::{Adaptive, Label, Mode, Place, Repeats, Sizes, TextPlace};
 use super::report::Average;
 use super::role::Role;
 use crate::verdict::Combine;
@@ -76,6 +76,7 @@ pub(super) struct CriterionEntry {
     pub(super) combine: Option<Combine>,
     pub(super) repeats: Option<Repeats>,
     pub(super) skip: Option<Spanned<SkipEntry>>,
+    pub(super) measure: Option<Spanned<MeasureEntry>>,
     /// These go before the ones for all criteria.
     #[serde(default)]
     pub(super) templates: Templates,
@@ -102,6 +103,17 @@ pub(super) struct SkipEntry {
     pub(super) criterion: String,
     pub(super) at_most: f64,
     pub(super) worth: f64,
+}
+
+/// `[criterion.measure]`.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct MeasureEntry {
+    pub(super) function: Option<String>,
+    pub(super) pictures: Option<Vec<String>>,
+    pub(super) region: Option<String>,
+    #[serde(default)]
+    pub(super) settings: BTreeMap<String, Value>,
 }
 
 /// `[criterion.answer]`.
@@ -186,6 +198,8 @@ pub(super) struct ModeEntry {
     pub(super) tools: Option<bool>,
     pub(super) frame: Option<bool>,
     pub(super) views: Option<Vec<Spanned<ViewEntry>>>,
+    pub(super) text: Option<TextPlace>,
+    pub(super) captions: Option<bool>,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -207,6 +221,10 @@ pub(super) struct ViewEntry {
     pub(super) enlarge_most: Option<f64>,
     pub(super) over: Option<String>,
     pub(super) long_edge: Option<u32>,
+    pub(super) fit: Option<String>,
+    #[serde(default)]
+    pub(super) sizes: Sizes,
+    pub(super) jpeg: Option<u8>,
     pub(super) caption: Option<String>,
 }
 
@@ -232,7 +250,20 @@ pub(super) struct CompositeEntry {
     pub(super) function: Option<CompositeName>,
     pub(super) root: Option<u32>,
     pub(super) of: Option<Vec<String>>,
+    /// Instead of the four before, where facts choose how it comes about.
+    pub(super) formulas: Option<Vec<FormulaEntry>>,
     pub(super) scale: Option<ScaleEntry>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FormulaEntry {
+    #[serde(default)]
+    pub(super) applies: FactValues,
+    pub(super) function: Option<CompositeName>,
+    pub(super) root: Option<u32>,
+    #[serde(default)]
+    pub(super) of: Vec<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -288,11 +319,13 @@ impl CriterionEntry {
         let mut modes = base.modes;
         for (mode, change) in self.modes {
             let entry = modes.entry(mode).or_default();
-            let ModeEntry { ask, tools, frame, views } = change;
+            let ModeEntry { ask, tools, frame, views, text, captions } = change;
             entry.ask = ask.or(entry.ask);
             entry.tools = tools.or(entry.tools);
             entry.frame = frame.or(entry.frame);
             entry.views = views.or(entry.views.take());
+            entry.text = text.or(entry.text);
+            entry.captions = captions.or(entry.captions);
         }
         Self {
             id: base.id,
@@ -305,6 +338,7 @@ impl CriterionEntry {
             combine: self.combine.or(base.combine),
             repeats: self.repeats.or(base.repeats),
             skip: self.skip.or(base.skip),
+            measure: measure_over(self.measure, base.measure),
             templates: merged(self.templates, base.templates),
             answer: AnswerEntry {
                 form: self.answer.form.or(base.answer.form),
@@ -326,6 +360,21 @@ impl CriterionEntry {
     }
 }
 
+fn measure_over(
+    change: Option<Spanned<MeasureEntry>>,
+    base: Option<Spanned<MeasureEntry>>,
+) -> Option<Spanned<MeasureEntry>> {
+    let (Some(change), Some(base)) = (&change, &base) else { return change.or(base) };
+    let (span, change, base) = (change.span(), change.get_ref().clone(), base.get_ref().clone());
+    let measure = MeasureEntry {
+        function: change.function.or(base.function),
+        pictures: change.pictures.or(base.pictures),
+        region: change.region.or(base.region),
+        settings: merged(change.settings, base.settings),
+    };
+    Some(Spanned::new(span, measure))
+}
+
 fn scale_over(change: Option<ScaleEntry>, base: Option<ScaleEntry>) -> Option<ScaleEntry> {
     let (Some(change), Some(base)) = (change, base) else { return change.or(base) };
     Some(ScaleEntry {
@@ -344,6 +393,7 @@ impl CompositeEntry {
             function: self.function.or(base.function),
             root: self.root.or(base.root),
             of: self.of.or(base.of),
+            formulas: self.formulas.or(base.formulas),
             scale: scale_over(self.scale, base.scale),
         }
     }

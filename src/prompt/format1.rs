@@ -107,6 +107,7 @@ impl OldFile {
             function: Some(CompositeName::Mean),
             root: None,
             of: Some(ids),
+            formulas: None,
             scale: None,
         });
         let composites: Vec<CompositeEntry> = composites.into_iter().collect();
@@ -145,6 +146,7 @@ impl OldCriterion {
             combine: Some(unsaid.combine),
             repeats: None,
             skip: None,
+            measure: None,
             templates,
             answer: AnswerEntry {
                 form: Some(FormName::Label),
@@ -174,6 +176,8 @@ impl OldMode {
             tools: Some(self.tools),
             frame: None,
             views: Some(views),
+            text: None,
+            captions: None,
         }
     }
 }

@@ -6,11 +6,12 @@ use serde_json::Value;
 use toml::Spanned;
 
 use super::criterion::{
-    AnswerKind, Ask, Criterion, Gate, Key, KeyValue, Label, ModeView, PictureView, Skip,
+    AnswerKind, Ask, Criterion, Gate, Key, KeyValue, Label, Mode, ModeView, PictureView, Skip,
+    TextPlace,
 };
 use super::file::{
     AnswerEntry, AskName, CriterionEntry, FactValues, FormName, FunctionName, GateEntry, KeyEntry,
-    PackFile, ScaleEntry, ScoreEntry, SkipEntry,
+    MeasureEntry, PackFile, ScaleEntry, ScoreEntry, SkipEntry,
 };
 use super::lint::{Check, Finding};
 use super::parse::{PACK, line_at};
@@ -19,6 +20,7 @@ use super::score::{Scale, ScoreFunction};
 use super::views;
 use crate::answer::{plain, same_value};
 use crate::case::{Condition, TARGET};
+use crate::measure::Measure;
 
 /// Makes a rubric of the file and collects what is wrong.
 pub(super) struct Making<'a> {
@@ -80,7 +82,7 @@ impl Making<'_> {
         if entry.name.as_ref().is_none_or(|name| name.trim().is_empty()) {
             self.wrong(Check::Format, at, format!("the criterion {id:?} has no name; add one"));
         }
-        if entry.modes.is_empty() {
+        if entry.modes.is_empty() && entry.measure.is_none() {
             let message = format!("the criterion {id:?} has no mode; add one under modes");
             self.wrong(Check::Format, at, message);
         }
@@ -93,13 +95,29 @@ impl Making<'_> {
                 let tools = shown.tools.unwrap_or(false);
                 let frame =
                     shown.frame.unwrap_or(tools || views.iter().any(PictureView::is_placed));
-                (*mode, ModeView { ask, views, tools, frame })
+                let view = ModeView {
+                    ask,
+                    views,
+                    tools,
+                    frame,
+                    text: shown.text.unwrap_or_default(),
+                    captions: shown.captions.unwrap_or(true),
+                };
+                (*mode, view)
             })
             .collect();
-        let answer = self.answer(&entry.answer, &entry.id);
         let scale = self.scale(entry.scale, &entry.id);
-        let score = self.score(&entry.score, &answer, &modes, &entry.id);
-        if scale.highest.is_none() {
+        let measure = entry.measure.as_ref().map(|measure| self.measure(entry, measure));
+        let (modes, answer, score) = match &measure {
+            // The same number, whatever a judge would get to see.
+            Some(_) => (measured_modes(), AnswerKind::Number, ScoreFunction::Measured),
+            None => {
+                let answer = self.answer(&entry.answer, &entry.id);
+                let score = self.score(&entry.score, &answer, &modes, &entry.id);
+                (modes, answer, score)
+            }
+        };
+        if scale.highest.is_none() && measure.is_none() {
             let message =
                 format!("the scale of {id:?} has no highest, and its score needs one; add it");
             self.wrong(Check::Format, at, message);
@@ -108,6 +126,7 @@ impl Making<'_> {
             name: entry.name.clone().unwrap_or_default(),
             applies: self.conditions(&entry.applies, at),
             instruction: entry.instruction.unwrap_or(true),
+            measure,
             answer,
             score,
             scale,
@@ -120,6 +139,52 @@ impl Making<'_> {
             modes,
             templates: BTreeMap::new(),
             id,
+        }
+    }
+
+    fn measure(&mut self, entry: &CriterionEntry, spanned: &Spanned<MeasureEntry>) -> Measure {
+        let (id, at) = (entry.id.get_ref(), spanned.span().start);
+        let asks = entry.answer.form.is_some()
+            || entry.answer.labels.is_some()
+            || entry.answer.keys.is_some()
+            || entry.score.function.is_some()
+            || entry.ask.is_some()
+            || !entry.modes.is_empty();
+        if asks {
+            let message = format!(
+                "{id:?} is measured, and asks nobody; drop its ask, answer, score and modes"
+            );
+            self.wrong(Check::Format, at, message);
+        }
+        let MeasureEntry { function, pictures, region, settings } = spanned.get_ref().clone();
+        let pictures = pictures.unwrap_or_default();
+        self.known_pictures(&pictures, at);
+        let measure = Measure {
+            name: function.unwrap_or_default(),
+            pictures,
+            region,
+            settings: settings.into_iter().collect(),
+        };
+        if let Err(problem) = measure.check() {
+            self.wrong(Check::Format, at, format!("the measure of {id:?}: {problem}"));
+        }
+        measure
+    }
+
+    /// Pictures that a pack speaks of are named in it.
+    pub(super) fn known_pictures<'a>(
+        &mut self,
+        names: impl IntoIterator<Item = &'a String>,
+        at: usize,
+    ) {
+        for picture in names {
+            if !self.pictures.contains_key(picture) {
+                let known = self.pictures.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
+                let message = format!(
+                    "no case has a picture {picture:?}; name it under pictures, or use one of {known}"
+                );
+                self.wrong(Check::Format, at, message);
+            }
         }
     }
 
@@ -286,7 +351,7 @@ impl Making<'_> {
         &mut self,
         entry: &ScoreEntry,
         answer: &AnswerKind,
-        modes: &BTreeMap<super::Mode, ModeView>,
+        modes: &BTreeMap<Mode, ModeView>,
         id: &Spanned<String>,
     ) -> ScoreFunction {
         let (name, at) = (id.get_ref(), id.span().start);
@@ -302,7 +367,7 @@ impl Making<'_> {
             }
         };
         let keys: &[Key] = match answer {
-            AnswerKind::Label { .. } => &[],
+            AnswerKind::Label { .. } | AnswerKind::Number => &[],
             AnswerKind::Keys { keys, .. } => keys,
         };
         match (function, answer) {
@@ -376,12 +441,25 @@ impl Making<'_> {
                 wrong("labels take \"linear_rank\" or \"equals_expected\"".to_owned());
                 ScoreFunction::EqualsExpected
             }
-            (Some(_), AnswerKind::Keys { .. }) => {
+            (Some(_), AnswerKind::Keys { .. } | AnswerKind::Number) => {
                 wrong("keys take \"product\", \"mean\" or \"smallest\"".to_owned());
                 ScoreFunction::EqualsExpected
             }
         }
     }
+}
+
+/// What is measured is shown to nobody.
+fn measured_modes() -> BTreeMap<Mode, ModeView> {
+    let nothing = || ModeView {
+        ask: Ask::Whole,
+        views: Vec::new(),
+        tools: false,
+        frame: false,
+        text: TextPlace::First,
+        captions: true,
+    };
+    [Mode::Tool, Mode::Oracle, Mode::Plain].map(|mode| (mode, nothing())).into()
 }
 
 /// What is wrong with these bounds for these labels, if anything.

@@ -49,7 +49,7 @@ use serde::Serialize;
 
 pub use self::criterion::{
     Adaptive, AnswerKind, Area, Ask, Context, Criterion, Gate, Key, KeyValue, Label, Margin, Mode,
-    ModeView, PictureView, Place, Repeats, Skip, Treatment,
+    ModeView, PictureView, Place, Repeats, Sizes, Skip, TextPlace, Treatment,
 };
 pub use self::diff::{Change, Line, PackDiff, PromptChange, RuleChange, diff, lines as diff_lines};
 pub use self::error::PromptError;
@@ -58,7 +58,7 @@ pub use self::report::{Average, ReportHints};
 use self::role::Role;
 pub use self::rubric::Rubric;
 pub use self::rules::Rule;
-pub use self::score::{Composite, CompositeFunction, NoScore, Scale, ScoreFunction};
+pub use self::score::{Composite, CompositeFunction, Formula, NoScore, Scale, ScoreFunction};
 pub use self::source::Files;
 use self::template::{KnownFacts, RuleFunction};
 use crate::case::Facts;
@@ -166,6 +166,11 @@ impl Pack {
         } else {
             Self::embedded(id_or_folder)
         }
+    }
+
+    /// The same in one of its variants; `None` for the pack as it is.
+    pub fn find_varied(id_or_folder: &str, variant: Option<&str>) -> Result<Self, PromptError> {
+        Self::find(id_or_folder)?.varied(variant)
     }
 
     /// A pack of these files, such as a trace holds. It need not pass [`lint()`]: what could be
@@ -310,6 +315,9 @@ impl Pack {
         let with_tools = with_tools.into_iter().filter(|_| looks);
         let problem = "there are two final answers.";
 
+        if criterion.measure.is_some() {
+            return Vec::new();
+        }
         let has = |role| criterion.templates.contains_key(&role);
         let mut prompts = Vec::new();
         if has(Role::System) {

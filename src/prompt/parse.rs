@@ -270,6 +270,9 @@ fn templates_of(
     files: &Files,
     findings: &mut Vec<Finding>,
 ) -> BTreeMap<Role, String> {
+    if criterion.measure.is_some() {
+        return BTreeMap::new();
+    }
     let named = for_all.iter().chain(&entry.templates).map(|(role, name)| (*role, name));
     let named: BTreeMap<Role, &toml::Spanned<String>> = named.collect();
     let tools = criterion.modes.values().any(|mode| mode.tools);

@@ -10,7 +10,7 @@ use super::parse;
 use super::report::ReportHints;
 use super::score::Composite;
 use super::source::Files;
-use crate::case::{Condition, Facts};
+use crate::case::Facts;
 use crate::verdict::Verdict;
 
 /// The criteria of a pack and what belongs to them: all that an analysis needs to know of it.
@@ -46,25 +46,17 @@ impl Rubric {
         facts: &Facts,
         score: impl Fn(&str) -> Option<f64>,
     ) -> Vec<(&'a Composite, Option<f64>)> {
-        let applying = self.composites.iter().filter(|one| Condition::all_met(&one.applies, facts));
-        applying.map(|one| (one, one.worth(&self.criteria, &score))).collect()
+        let applying = self.composites.iter().filter_map(|one| Some((one, one.formula(facts)?)));
+        applying
+            .map(|(one, formula)| (one, formula.worth(&one.scale, &self.criteria, &score)))
+            .collect()
     }
 
-    /// The criteria so ordered that whatever decides about another comes before it.
-    pub fn in_order_of_asking<'a>(&'a self, ids: &[String]) -> Vec<&'a Criterion> {
-        let mut left: Vec<&Criterion> =
-            self.criteria.iter().filter(|criterion| ids.contains(&criterion.id)).collect();
-        let mut ordered = Vec::new();
-        while !left.is_empty() {
-            let waits = |one: &Criterion| {
-                let other = one.skip.as_ref().map(|skip| skip.criterion.as_str());
-                left.iter().any(|before| Some(before.id.as_str()) == other && before.id != one.id)
-            };
-            // A circle cannot be: a pack with one is refused.
-            let next = left.iter().position(|one| !waits(one)).unwrap_or(0);
-            ordered.push(left.remove(next));
-        }
-        ordered
+    /// How many criteria decide, one after the other, whether this one is asked.
+    pub fn deciders(&self, id: &str) -> usize {
+        let decider = |id: &str| Some(self.criterion(id)?.skip.as_ref()?.criterion.as_str());
+        // A circle cannot be: a pack with one is refused.
+        std::iter::successors(decider(id), |id| decider(id)).take(self.criteria.len()).count()
     }
 }
 

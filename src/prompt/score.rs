@@ -2,13 +2,14 @@
 //! gives a number where there is nothing to count.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::Serialize;
 use serde_json::Value;
 
 use super::criterion::{AnswerKind, Criterion, Gate, Key, Label};
 use crate::answer::{Answered, same_value};
-use crate::case::Condition;
+use crate::case::{Condition, Facts};
 
 /// How a score comes out of an answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -23,6 +24,8 @@ pub enum ScoreFunction {
     },
     /// The scale's highest where the label is the expected answer of the question, else its lowest.
     EqualsExpected,
+    /// The number that was measured.
+    Measured,
     /// The root of the product of the means of groups of keys.
     Product {
         /// The groups, by the names of their keys.
@@ -62,6 +65,11 @@ impl Scale {
     /// The score that lies this far between the lowest (0) and the highest (1).
     fn at(&self, share: f64) -> Option<f64> {
         Some(self.lowest + (self.highest? - self.lowest) * share)
+    }
+
+    /// Whether a score can be on it.
+    pub fn holds(&self, score: f64) -> bool {
+        score >= self.lowest && self.highest.is_none_or(|highest| score <= highest)
     }
 
     /// How far a score lies between the lowest (0) and the highest (1).
@@ -133,8 +141,10 @@ impl Criterion {
                 })?;
                 Ok(if right.name == label.name { highest } else { worst })
             }
-            ScoreFunction::Product { .. } | ScoreFunction::Smallest { .. } => {
-                Err(NoScore(format!("{} is scored by keys, and a label has none", self.id)))
+            ScoreFunction::Product { .. }
+            | ScoreFunction::Smallest { .. }
+            | ScoreFunction::Measured => {
+                Err(NoScore(format!("{} is not scored by labels", self.id)))
             }
         }
     }
@@ -201,14 +211,41 @@ pub struct Composite {
     pub id: String,
     /// The name for people.
     pub name: String,
-    /// To which cases it applies.
+    /// How it comes about: the first formula that applies to a case counts.
+    pub formulas: Vec<Formula>,
+    /// What its scores mean.
+    pub scale: Scale,
+}
+
+/// How a composite score comes about in the cases that it applies to.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Formula {
+    /// To which cases it applies; to all, where nothing is said.
     pub applies: Vec<Condition>,
     /// How it comes out of the criteria's scores.
+    #[serde(flatten)]
     pub function: CompositeFunction,
     /// The ids of the criteria.
     pub of: Vec<String>,
-    /// What its scores mean.
-    pub scale: Scale,
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of: Vec<String> = self.of.iter().map(|id| id.to_uppercase()).collect();
+        match self.function {
+            CompositeFunction::Mean => write!(f, "the mean of {}", of.join(" and ")),
+            CompositeFunction::Product { root: 0 | 1 } => write!(f, "{}", of.join(" · ")),
+            CompositeFunction::Product { root: 2 } => {
+                write!(f, "the square root of {}", of.join(" · "))
+            }
+            CompositeFunction::Product { root: 3 } => {
+                write!(f, "the 3rd root of {}", of.join(" · "))
+            }
+            CompositeFunction::Product { root } => {
+                write!(f, "the {root}th root of {}", of.join(" · "))
+            }
+        }
+    }
 }
 
 /// How a composite score comes out of those of the criteria.
@@ -225,10 +262,18 @@ pub enum CompositeFunction {
 }
 
 impl Composite {
-    /// The score of a case whose criteria are worth this; `None` where one of them has no score: a
-    /// judgement that failed never raises a mean.
+    /// The formula for a case of which this is known.
+    pub fn formula(&self, facts: &Facts) -> Option<&Formula> {
+        self.formulas.iter().find(|one| Condition::all_met(&one.applies, facts))
+    }
+}
+
+impl Formula {
+    /// The score, on `scale`, of a case whose criteria are worth this; `None` where one of them has no
+    /// score: a judgement that failed never raises a mean.
     pub fn worth<'a>(
         &self,
+        scale: &Scale,
         criteria: &[Criterion],
         score: impl Fn(&str) -> Option<f64> + 'a,
     ) -> Option<f64> {
@@ -239,16 +284,16 @@ impl Composite {
         let scored: Vec<(Scale, f64)> = self.of.iter().map(scored).collect::<Option<_>>()?;
         match self.function {
             CompositeFunction::Mean => {
-                let ours = |(scale, score): &(Scale, f64)| scale.onto(&self.scale, *score);
+                let ours = |(own, score): &(Scale, f64)| own.onto(scale, *score);
                 let ours: Vec<f64> = scored.iter().map(ours).collect::<Option<_>>()?;
                 (!ours.is_empty()).then(|| ours.iter().sum::<f64>() / ours.len() as f64)
             }
             CompositeFunction::Product { root } => {
-                let share = |(scale, score): &(Scale, f64)| scale.share(*score);
+                let share = |(own, score): &(Scale, f64)| own.share(*score);
                 let shares: Vec<f64> = scored.iter().map(share).collect::<Option<_>>()?;
                 (!shares.is_empty())
                     .then(|| rooted(shares.iter().product(), root))
-                    .and_then(|share| self.scale.at(share))
+                    .and_then(|share| scale.at(share))
             }
         }
     }

@@ -48,15 +48,7 @@ pub(super) fn of_mode(
 fn of_entry(making: &mut Making<'_>, entry: &Spanned<ViewEntry>, ask: &Ask) -> PictureView {
     let at = entry.span().start;
     let view = entry.get_ref();
-    for picture in std::iter::once(&view.picture).chain(&view.over) {
-        if !making.pictures.contains_key(picture) {
-            let known = making.pictures.keys().map(String::as_str).collect::<Vec<_>>().join(", ");
-            let message = format!(
-                "no case has a picture {picture:?}; name it under pictures, or use one of {known}"
-            );
-            making.wrong(Check::Format, at, message);
-        }
-    }
+    making.known_pictures(std::iter::once(&view.picture).chain(&view.over).chain(&view.fit), at);
     let problems = problems(view, ask);
     for problem in problems {
         making.wrong(Check::Format, at, format!("the view of {:?} {problem}", view.picture));
@@ -94,6 +86,9 @@ fn of_entry(making: &mut Making<'_>, entry: &Spanned<ViewEntry>, ask: &Ask) -> P
         optional: view.optional,
         treatment,
         long_edge: view.long_edge,
+        fit: view.fit.clone(),
+        sizes: view.sizes,
+        jpeg: view.jpeg,
         caption: view.caption.clone(),
     }
 }
@@ -150,8 +145,13 @@ fn problems(view: &ViewEntry, ask: &Ask) -> Vec<String> {
     if view.enlarge_most.is_some_and(|most| !(most.is_finite() && most >= 1.0)) {
         wrong("has enlarge_most below 1");
     }
-    if view.enlarge_to.is_some() && view.long_edge.is_some() {
-        wrong("has enlarge_to and long_edge; drop either");
+    let ends =
+        [view.enlarge_to.is_some(), view.long_edge.is_some(), view.fit.is_some()].into_iter();
+    if ends.filter(|given| *given).count() > 1 {
+        wrong("has two of enlarge_to, long_edge and fit; keep one");
+    }
+    if view.jpeg.is_some_and(|quality| !(1..=100).contains(&quality)) {
+        wrong("has a jpeg quality that is not within 1 to 100");
     }
     for edge in [view.canvas, view.enlarge_to, view.long_edge].into_iter().flatten() {
         if !(1..=LONGEST_EDGE).contains(&edge) {

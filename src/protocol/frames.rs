@@ -9,11 +9,8 @@ use deeplook_tools::scene::{self, View};
 use deeplook_tools::{Picture, PixelBox, Size};
 
 use super::{About, Brief, BriefPicture, ProtocolError, pixels};
-use crate::case::{EditCase, InputPicture, REFERENCE, TARGET};
-use crate::prompt::{Area, Context, Margin, ModeView, PictureView, Place, Treatment};
-
-const SOURCE: &str = "source";
-const EDITED: &str = "edited";
+use crate::case::{EDITED, EditCase, InputPicture, REFERENCE, SOURCE, TARGET};
+use crate::prompt::{Area, Context, Margin, ModeView, PictureView, Place, Sizes, Treatment};
 
 /// The pictures of a case and how they lie on the source.
 pub(super) struct Frames<'a> {
@@ -22,7 +19,7 @@ pub(super) struct Frames<'a> {
     /// By name of the picture.
     lies: BTreeMap<&'a str, Registration>,
     /// Pictures scaled to a long edge before they are cut, once for all parts.
-    canvases: BTreeMap<(&'a str, u32), Picture>,
+    canvases: BTreeMap<(&'a str, u32, Sizes), Picture>,
     /// Where things came or went, in pixels of the source; only looked for where they are counted.
     changes: Option<Vec<PixelBox>>,
 }
@@ -54,20 +51,16 @@ impl<'a> Frames<'a> {
             if let Treatment::Crop { canvas: Some(edge), .. } = view.treatment
                 && let Some(input) = frames.input(&view.picture)
             {
-                let size = input.picture().size().with_long_side(edge);
+                let size = pixels::at_long_edge(input.picture().size(), edge, view.sizes);
                 let scaled = || input.picture().resized(size);
-                frames.canvases.entry((&view.picture, edge)).or_insert_with(scaled);
+                frames.canvases.entry((&view.picture, edge, view.sizes)).or_insert_with(scaled);
             }
         }
         Ok(frames)
     }
 
     fn input(&self, name: &str) -> Option<&'a InputPicture> {
-        match name {
-            SOURCE => Some(&self.case.source),
-            EDITED => Some(&self.case.edited),
-            other => self.case.others.get(other),
-        }
+        self.case.picture(name)
     }
 
     /// An added thing has no box in the source, and an editor may add it elsewhere than the
@@ -162,11 +155,12 @@ impl<'a> Frames<'a> {
             places.map(|place| here(area, &pixels::widened(place, margin, source))).collect()
         };
         let (done, caption) = match &view.treatment {
-            Treatment::Whole if view.long_edge.is_none() => {
+            Treatment::Whole if view.long_edge.is_none() && view.fit.is_none() => {
                 return Ok(BriefPicture {
                     view: View::source(&view.name, Arc::clone(picture)),
                     caption: view.caption.clone().unwrap_or_default(),
-                    whole: view.caption.is_none().then(|| input.clone()),
+                    whole: (view.caption.is_none() && view.jpeg.is_none()).then(|| input.clone()),
+                    jpeg: view.jpeg,
                 });
             }
             Treatment::Whole => (picture.as_ref().clone(), String::new()),
@@ -189,8 +183,8 @@ impl<'a> Frames<'a> {
                 (laid, format!("laid over the {over} picture"))
             }
             Treatment::Crop { area, context, canvas, enlarge_to, enlarge_most } => {
-                let canvas =
-                    canvas.and_then(|edge| self.canvases.get(&(view.picture.as_str(), edge)));
+                let canvas = canvas
+                    .and_then(|edge| self.canvases.get(&(view.picture.as_str(), edge, view.sizes)));
                 let (cut, region) = match canvas {
                     None => {
                         let region = here(area, &self.cut(area, context, about));
@@ -207,7 +201,10 @@ impl<'a> Frames<'a> {
                         (canvas.cropped(&region), region)
                     }
                 };
-                let shown = pixels::enlarged(&cut, *enlarge_to, *enlarge_most, view.long_edge);
+                let shown = match self.end_size(view, cut.size())? {
+                    Some(size) => cut.resized(size),
+                    None => pixels::enlarged(&cut, *enlarge_to, *enlarge_most),
+                };
                 let times = f64::from(shown.size().width) / region.width();
                 let what = match about.changes {
                     true => "all targets and every place that changed".to_owned(),
@@ -218,11 +215,21 @@ impl<'a> Frames<'a> {
                 return Ok(made(view, shown, caption));
             }
         };
-        let picture = match view.long_edge {
-            Some(edge) => done.resized(done.size().with_long_side(edge)),
+        let picture = match self.end_size(view, done.size())? {
+            Some(size) => done.resized(size),
             None => done,
         };
         Ok(made(view, picture, caption))
+    }
+
+    /// The size at which a picture is shown in the end, where the pack says one.
+    fn end_size(&self, view: &PictureView, size: Size) -> Result<Option<Size>, ProtocolError> {
+        if let Some(edge) = view.long_edge {
+            return Ok(Some(pixels::at_long_edge(size, edge, view.sizes)));
+        }
+        let Some(fit) = &view.fit else { return Ok(None) };
+        let other = self.input(fit).map(|input| input.picture().size());
+        other.map(Some).ok_or_else(|| ProtocolError::NoPicture { picture: fit.clone() })
     }
 
     /// The place of a treatment, for the judge.
@@ -274,5 +281,6 @@ fn made(view: &PictureView, picture: Picture, caption: String) -> BriefPicture {
         view: View::source(&view.name, Arc::new(picture)),
         caption: view.caption.clone().unwrap_or(caption),
         whole: None,
+        jpeg: view.jpeg,
     }
 }

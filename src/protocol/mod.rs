@@ -42,6 +42,8 @@ pub struct BriefPicture {
     pub caption: String,
     /// The picture of the case that it is, where nothing was done to it.
     pub whole: Option<InputPicture>,
+    /// The quality of the JPEG as which it is sent, where the pack says so.
+    pub jpeg: Option<u8>,
 }
 
 /// How the targets of a case become parts of the judgement.

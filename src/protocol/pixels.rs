@@ -4,7 +4,7 @@ use deeplook_tools::picture::shown_size;
 use deeplook_tools::{Picture, PixelBox, Size};
 use image::{Rgb, RgbImage};
 
-use crate::prompt::{Adaptive, Context, Margin};
+use crate::prompt::{Adaptive, Context, Margin, Sizes};
 
 /// How much context a place gets whose shorter side is `s` pixels, in sizes of the place.
 fn expansion(Adaptive { small, large, most, least }: Adaptive, s: f64) -> f64 {
@@ -52,20 +52,25 @@ pub(super) fn widened(area: &PixelBox, margin: &Margin, source: Size) -> PixelBo
     grown(area, margin).whole_pixels(source)
 }
 
-/// A crop at the size at which it is shown: at exactly this long edge, or enlarged until its long
-/// side reaches `to`, but not more than `most` times.
-pub(super) fn enlarged(
-    crop: &Picture,
-    to: Option<u32>,
-    most: Option<f64>,
-    long_edge: Option<u32>,
-) -> Picture {
+/// A crop enlarged until its long side reaches `to`, but not more than `most` times.
+pub(super) fn enlarged(crop: &Picture, to: Option<u32>, most: Option<f64>) -> Picture {
     let size = crop.size();
-    crop.resized(match (long_edge, to) {
-        (Some(edge), _) => size.with_long_side(edge),
-        (None, Some(to)) => shown_size(size, to, most.unwrap_or(f64::INFINITY), u32::MAX),
-        (None, None) => size,
+    crop.resized(match to {
+        Some(to) => shown_size(size, to, most.unwrap_or(f64::INFINITY), u32::MAX),
+        None => size,
     })
+}
+
+/// A size with this long edge.
+pub(super) fn at_long_edge(size: Size, edge: u32, sizes: Sizes) -> Size {
+    match sizes {
+        Sizes::Rounded => size.with_long_side(edge),
+        Sizes::Truncated => {
+            let factor = f64::from(edge) / f64::from(size.long_side().max(1));
+            let side = |side: u32| (f64::from(side) * factor).trunc().max(1.0) as u32;
+            Size::new(side(size.width), side(size.height))
+        }
+    }
 }
 
 /// The picture with red frames around `places`, three pixels wide and inside of them.

@@ -15,12 +15,15 @@ use super::look::Live;
 use super::rebuild::{self, Packs};
 use super::report::{Divergence, PixelDifference, Replayed};
 use crate::deliberation::{Deliberation, Step};
+use crate::judge::measuring::{self, NOT_ASKED};
 use crate::judge::session::{asked, decided};
 use crate::judge::{Judge, Opened, Plan, Told, overall};
+use crate::measure::Measure;
 use crate::message::SentPicture;
+use crate::prompt::{Criterion, Skip};
 use crate::trace::{
-    Account, Asked, Bundle, Event, Finished, GaveUp, Manifest, Observed, ToolAnswer, What,
-    blobs_named, reduce,
+    Account, Asked, Bundle, Event, Finished, GaveUp, Manifest, Observed, PartRecord, ToolAnswer,
+    What, blobs_named, reduce,
 };
 use crate::verdict::Outcome;
 
@@ -133,8 +136,18 @@ impl<'a> Walk<'a> {
         record.hash = pack.hash.clone();
         self.compare(NOWHERE, "manifest.pack", &manifest.pack, &record);
 
+        let criterion = pack.criterion(&manifest.criterion).ok();
+        let measure =
+            criterion.and_then(|criterion| Some((criterion, criterion.measure.as_ref()?)));
+        let skip = criterion.and_then(|criterion| criterion.skip.as_ref());
         let outcome = if manifest.parts.is_empty() {
             None
+        } else if let (Some(skip), [PartRecord { name, .. }]) = (skip, &manifest.parts[..])
+            && name == NOT_ASKED
+        {
+            Some(self.not_asked(skip)?)
+        } else if let Some((criterion, measure)) = measure {
+            Some(self.measured(criterion, measure, matches!(tools, Tools::Live(_)))?)
         } else {
             let toolbox = match tools {
                 Tools::Recorded => Toolbox::default(),
@@ -162,6 +175,58 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// Nobody was asked, because another criterion had decided.
+    fn not_asked(&mut self, skip: &Skip) -> Result<Outcome, Stop> {
+        let What::Decided(recorded) = self.next("decided")? else {
+            return Err(self.out_of_step("decided"));
+        };
+        let score = recorded.outcome.score();
+        self.compare((Some(0), None), "decided: score", &score, &Some(skip.worth));
+        Ok(recorded.outcome.clone())
+    }
+
+    /// Something was measured: again today, or as the record has it.
+    fn measured(
+        &mut self,
+        criterion: &Criterion,
+        measure: &Measure,
+        live: bool,
+    ) -> Result<Outcome, Stop> {
+        let place = (Some(0), Some(1));
+        let recorded = match self.peek() {
+            Some(What::Observed(observed)) => {
+                self.events.next();
+                self.looks += 1;
+                Some(observed)
+            }
+            _ => None,
+        };
+        let What::Decided(ended) = self.next("decided")? else {
+            return Err(self.out_of_step("decided"));
+        };
+        let today = match live {
+            true => match rebuild::case(&self.bundle.manifest, self.store).ok().flatten() {
+                Some(case) => Some(measure.of(&case)),
+                None => {
+                    let why = "its pictures cannot be read".to_owned();
+                    return Err(self.impossible("manifest.case", why));
+                }
+            },
+            false => recorded.and_then(measuring::as_observed).map(Ok),
+        };
+        // Where nothing was measured, only its pictures tell why.
+        let Some(today) = today else { return Ok(ended.outcome.clone()) };
+        if live {
+            let elapsed_ms = recorded.map_or(0, |recorded| recorded.elapsed_ms);
+            let again = measuring::observed(measure, &today)
+                .map(|observed| Observed { elapsed_ms, ..observed });
+            self.compare(place, "observed", &recorded.cloned(), &again);
+        }
+        let again = measuring::decided(criterion, &today);
+        self.compare(place, "decided", ended, &again);
+        Ok(again.outcome)
     }
 
     /// Follows each part with the pictures of the record.

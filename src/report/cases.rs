@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::columns::Column;
 use super::judged::Judged;
-use crate::prompt::{Composite, Rubric};
+use crate::prompt::{Composite, Formula, Rubric};
 use crate::stats::{Bootstrap, Interval};
 
 /// What the repetitions of one case say in one column.
@@ -152,20 +152,24 @@ fn composites<'a>(
     composite: &Composite,
     rubric: &Rubric,
 ) -> BTreeMap<(&'a str, u32), (&'a Judged<'a>, Option<f64>)> {
-    let mut by_case: BTreeMap<(&str, u32), Vec<&Judged<'_>>> = BTreeMap::new();
+    let mut by_case: BTreeMap<(&str, u32), (&Formula, Vec<&Judged<'_>>)> = BTreeMap::new();
     for judged in lines {
-        let ours = composite.of.contains(&judged.criterion);
-        if ours && judged.line.meets(&composite.applies) {
-            by_case.entry((&judged.line.case, judged.line.repeat)).or_default().push(judged);
+        let applies = |one: &&Formula| judged.line.meets(&one.applies);
+        let Some(formula) = composite.formulas.iter().find(applies) else { continue };
+        if formula.of.contains(&judged.criterion) {
+            let case = (judged.line.case.as_str(), judged.line.repeat);
+            by_case.entry(case).or_insert((formula, Vec::new())).1.push(judged);
         }
     }
-    let worth = |judged: &[&Judged<'_>]| {
+    let worth = |formula: &Formula, judged: &[&Judged<'_>]| {
         let score = |id: &str| judged.iter().find(|one| one.criterion == id)?.score;
-        composite.worth(&rubric.criteria, score)
+        formula.worth(&composite.scale, &rubric.criteria, score)
     };
     by_case
         .into_iter()
-        .filter_map(|(case, judged)| Some((case, (*judged.first()?, worth(&judged)))))
+        .filter_map(|(case, (formula, judged))| {
+            Some((case, (*judged.first()?, worth(formula, &judged))))
+        })
         .collect()
 }
 

@@ -6,14 +6,14 @@ use serde::Serialize;
 use super::judged::Judged;
 use super::model::{self, CompositeName, CriterionName};
 use super::scores::{self, EditorScores};
-use crate::prompt::{Composite, CompositeFunction, Rubric, Scale};
+use crate::prompt::{Composite, CompositeFunction, Formula, Rubric, Scale};
 
 /// A criterion, or a composite score.
 #[derive(Debug, Clone)]
 pub(super) enum Column {
     /// What was judged.
     Criterion(CriterionName),
-    /// A composite that is made case by case, as products must be.
+    /// A composite that is made case by case, as products must be, and what differs between cases.
     PerCase(Composite),
     /// A composite that is the mean of the criteria's own scores, which may rest on other cases: the
     /// places of its criteria among the columns.
@@ -21,17 +21,25 @@ pub(super) enum Column {
 }
 
 impl Column {
-    /// All columns: the criteria first, then the composites whose criteria were all judged.
+    /// All columns: the criteria first, then the composites, with the formulas whose criteria were all
+    /// judged.
     pub(super) fn all(criteria: &[CriterionName], rubric: &Rubric) -> Vec<Self> {
         let mut columns: Vec<Self> = criteria.iter().cloned().map(Self::Criterion).collect();
         for composite in &rubric.composites {
             let place = |id: &String| criteria.iter().position(|known| known.id == *id);
-            let Some(places) = composite.of.iter().map(place).collect::<Option<Vec<_>>>() else {
-                continue;
+            let places = |one: &Formula| one.of.iter().map(place).collect::<Option<Vec<usize>>>();
+            let mut judged = composite.clone();
+            judged.formulas.retain(|one| places(one).is_some());
+            let mean_of_all = match judged.formulas.as_slice() {
+                [] => continue,
+                [one] if one.function == CompositeFunction::Mean && one.applies.is_empty() => {
+                    places(one)
+                }
+                _ => None,
             };
-            columns.push(match composite.function {
-                CompositeFunction::Mean => Self::OfScores(composite.clone(), places),
-                CompositeFunction::Product { .. } => Self::PerCase(composite.clone()),
+            columns.push(match mean_of_all {
+                Some(places) => Self::OfScores(judged, places),
+                None => Self::PerCase(judged),
             });
         }
         columns
@@ -54,20 +62,16 @@ impl Column {
     /// The name of a composite, and what it is made of in words.
     pub(super) fn composite_name(&self) -> Option<CompositeName> {
         let (Self::PerCase(composite) | Self::OfScores(composite, _)) = self else { return None };
-        let of: Vec<String> = composite.of.iter().map(|id| id.to_uppercase()).collect();
-        let made_of = match composite.function {
-            CompositeFunction::Mean => format!("the mean of {}", of.join(" and ")),
-            CompositeFunction::Product { root: 0 | 1 } => {
-                format!("case by case {}", of.join(" · "))
-            }
-            CompositeFunction::Product { root: 2 } => {
-                format!("case by case the square root of {}", of.join(" · "))
-            }
-            CompositeFunction::Product { root } => {
-                format!("case by case the {root}th root of {}", of.join(" · "))
-                    .replace("3th", "3rd")
+        let formula = |one: &Formula| match one.applies.as_slice() {
+            [] => one.to_string(),
+            applies => {
+                let values: Vec<&str> = applies.iter().map(|one| one.value.as_str()).collect();
+                format!("{one} ({})", values.join(", "))
             }
         };
+        let formulas: Vec<String> = composite.formulas.iter().map(formula).collect();
+        let each = if matches!(self, Self::PerCase(_)) { "case by case " } else { "" };
+        let made_of = format!("{each}{}", formulas.join("; "));
         Some(CompositeName {
             id: composite.id.clone(),
             name: composite.name.clone(),

@@ -60,13 +60,18 @@ pub struct GroupKey {
     pub mode: Option<Mode>,
     /// By which prompts.
     pub prompts: Option<String>,
+    /// In which variant of them, if any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub variant: Option<String>,
 }
 
 impl GroupKey {
     /// The run, the model, the mode and the prompts in one line.
     pub fn title(&self) -> String {
         let mode = self.mode.map(|mode| format!("{mode} mode"));
-        let parts = [Some(self.run.clone()), self.model.clone(), mode, self.prompts.clone()];
+        let run = Some(self.run.clone());
+        let variant = self.variant.as_ref().map(|name| format!("variant {name}"));
+        let parts = [run, self.model.clone(), mode, self.prompts.clone(), variant];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 }
@@ -137,9 +142,10 @@ pub(crate) fn groups(runs: &[Run]) -> Result<BTreeMap<GroupKey, JudgedGroup<'_>>
                 model: line.model.clone(),
                 mode: line.mode,
                 prompts: line.prompts.clone(),
+                variant: line.variant.clone(),
             };
             let group = groups.entry(key).or_insert_with(|| JudgedGroup {
-                rubric: Arc::clone(run.rubrics.of(line.prompts.as_deref())),
+                rubric: Arc::clone(run.rubrics.of(line)),
                 judgements: Vec::new(),
             });
             let judged = read(line, index, &group.rubric).map_err(|problem| ReportError::Line {

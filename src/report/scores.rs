@@ -122,7 +122,7 @@ fn asked(lines: &[Judged<'_>], columns: &[Column], by: &str, types: &[String]) -
     let of = |column: &Column, kind: &String| match column {
         Column::Criterion(criterion) => is_asked(&criterion.id, kind),
         Column::PerCase(composite) | Column::OfScores(composite, _) => {
-            composite.of.iter().all(|id| is_asked(id, kind))
+            composite.formulas.iter().any(|one| one.of.iter().all(|id| is_asked(id, kind)))
         }
     };
     columns.iter().map(|column| types.iter().map(|kind| of(column, kind)).collect()).collect()

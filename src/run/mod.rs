@@ -33,6 +33,7 @@
 mod cases;
 mod changes;
 mod death;
+mod decisions;
 mod error;
 mod folder;
 mod forecast;

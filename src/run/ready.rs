@@ -17,11 +17,13 @@ use super::runner::Judges;
 use super::select::Job;
 use super::spec::RunSpec;
 use super::{Run, folder};
+use crate::config::SetupError;
 use crate::dataset::{DataSet, Entry};
 use crate::equipment;
 use crate::judge::Judge;
+use crate::key::JudgementKey;
 use crate::model::{AnyModel, Gate, GateLimits, Price};
-use crate::prompt::{Mode, Pack};
+use crate::prompt::{Ask, Criterion, Mode, Pack, Rubric};
 
 /// Everything that is known before anybody is asked and anything is written.
 pub(super) struct Ready {
@@ -57,7 +59,7 @@ impl Ready {
         if spec.budget.cost.is_some() && resolved.price.is_none() {
             return Err(RunError::NoPrice { model: spec.judge.model.clone() });
         }
-        let (planned, jobs) = plan(spec, resolved.criteria, &set.cases)?;
+        let (planned, jobs) = plan(spec, &resolved, &set.cases)?;
         let settings = resolved.judges.iter().map(|(mode, judge)| {
             let mut settings = judge.described();
             if let Some(recordings) = &recordings {
@@ -99,8 +101,20 @@ impl Ready {
             None => true,
         };
         let wanted = self.jobs.iter().enumerate();
-        let wanted = wanted.filter(|(place, job)| changed.contains(place) || again(job));
-        Ok(wanted.map(|(_, job)| job.clone()).collect())
+        let mut wanted: BTreeSet<usize> = wanted
+            .filter(|(place, job)| changed.contains(place) || again(job))
+            .map(|(place, _)| place)
+            .collect();
+        // What another judgement decides about is made again with it: deciders come first in the list.
+        let mut keys: BTreeSet<&JudgementKey> =
+            wanted.iter().map(|place| &self.jobs[*place].key).collect();
+        for (place, job) in self.jobs.iter().enumerate() {
+            if decider(&self.judges, &job.key).is_some_and(|key| keys.contains(&key)) {
+                wanted.insert(place);
+                keys.insert(&job.key);
+            }
+        }
+        Ok(wanted.into_iter().map(|place| self.jobs[place].clone()).collect())
     }
 }
 
@@ -139,6 +153,7 @@ fn open(run: &mut Run<'_>, recordings: Option<&Recordings>) -> Result<OpenSet, R
 /// The judges of all modes, and what is known of them.
 struct Resolved {
     judges: Judges,
+    rubric: Arc<Rubric>,
     criteria: Vec<String>,
     price: Option<Price>,
     unavailable: BTreeMap<String, String>,
@@ -159,20 +174,26 @@ fn resolve(
         (None, None) => Arc::default(),
     };
     let plain: Arc<Toolbox> = Arc::new(Toolbox::standard());
+    let prompts = spec.judge.pack().map_err(SetupError::Prompt)?;
+    let criteria = chosen(&prompts, &spec.criteria)?;
+    // Whoever only measures needs no key.
+    let asks = criteria
+        .iter()
+        .any(|id| prompts.criterion(id).is_ok_and(|criterion| criterion.measure.is_none()));
     let mut resolved = Resolved {
         judges: Judges::new(),
-        criteria: Vec::new(),
+        rubric: Arc::clone(prompts.rubric()),
+        criteria,
         price: None,
         unavailable: equipped.unavailable().clone(),
     };
     for &mode in &spec.modes {
-        let mut parts = spec.judge.resolve(mode, access, will_ask)?;
+        let mut parts = spec.judge.resolve(mode, access, will_ask && asks)?;
         let toolbox = match recordings {
             Some(recordings) => Arc::new(recordings.equip(mode, &mut parts)?),
             None if mode == Mode::Plain => Arc::clone(&plain),
             None => Arc::clone(&equipped),
         };
-        resolved.criteria = chosen(&parts.pack, &spec.criteria)?;
         resolved.price = parts.record.price.clone();
         let model = match parts.model {
             AnyModel::OpenAi(model) => AnyModel::OpenAi(Box::new(model.behind(Arc::clone(gate)))),
@@ -194,7 +215,7 @@ pub(crate) fn chosen(pack: &Pack, wanted: &[String]) -> Result<Vec<String>, RunE
         return Ok(ids().collect());
     }
     for id in wanted {
-        pack.criterion(id).map_err(crate::config::SetupError::Prompt)?;
+        pack.criterion(id).map_err(SetupError::Prompt)?;
     }
     Ok(ids().filter(|id| wanted.contains(id)).collect())
 }
@@ -202,20 +223,32 @@ pub(crate) fn chosen(pack: &Pack, wanted: &[String]) -> Result<Vec<String>, RunE
 /// Which judgements are wanted, and those of our shard as jobs.
 fn plan(
     spec: &RunSpec,
-    criteria: Vec<String>,
+    resolved: &Resolved,
     cases: &[Entry],
 ) -> Result<(Planned, Vec<Job>), RunError> {
     let edits = spec.select.edits(cases)?;
-    let without = edits.iter().filter(|(place, _)| cases[*place].case.targets().is_empty()).count();
+    let criteria: Vec<&Criterion> =
+        resolved.criteria.iter().filter_map(|id| resolved.rubric.criterion(id)).collect();
+    let unmarked = |(place, _): &&(usize, Vec<&str>)| {
+        let case = &cases[*place].case;
+        let oracle = criteria.iter().filter(|one| one.applies_to(&case.facts));
+        oracle.filter_map(|one| one.modes.get(&Mode::Oracle)).any(|shown| match &shown.ask {
+            Ask::Targets { region, .. } => case.region(region).is_empty(),
+            Ask::Whole | Ask::Questions => false,
+        })
+    };
+    let without = edits.iter().filter(unmarked).count();
     if without > 0 && spec.modes.contains(&Mode::Oracle) && !spec.data.allow_partial {
         return Err(RunError::NoBoxes { without, all: edits.len() });
     }
+    let conditional = criteria.iter().filter(|one| !one.applies.is_empty());
     let named = |(place, editors): &(usize, Vec<&str>)| {
         let editors = editors.iter().map(|&editor| editor.to_owned());
         (cases[*place].case.id.clone(), editors.collect())
     };
     let planned = Planned {
-        criteria: criteria.into_iter().collect(),
+        criteria: resolved.criteria.iter().cloned().collect(),
+        applies: conditional.map(|one| (one.id.clone(), one.applies.clone())).collect(),
         modes: spec.modes.clone(),
         repeats: spec.repeats,
         edits: edits.iter().map(named).collect(),
@@ -227,13 +260,23 @@ fn plan(
         let id = &cases[place].case.id;
         let ours = |editor: &&str| spec.select.shard.is_none_or(|shard| shard.has(id, editor));
         for editor in editors.into_iter().filter(ours) {
-            jobs.extend(planned.keys_of(id, editor).map(|key| Job { case: place, key }));
+            let mut keys: Vec<JudgementKey> = planned.keys_of(id, editor).collect();
+            // Whatever decides about another comes before it.
+            keys.sort_by_key(|key| resolved.rubric.deciders(&key.criterion));
+            jobs.extend(keys.into_iter().map(|key| Job { case: place, key }));
         }
     }
     if jobs.is_empty() && spec.select.shard.is_none() {
         return Err(RunError::Nothing);
     }
     Ok((planned, jobs))
+}
+
+/// The judgement that decides whether this one is asked for, if there is one.
+pub(super) fn decider(judges: &Judges, key: &JudgementKey) -> Option<JudgementKey> {
+    let criterion = judges.get(&key.mode)?.pack().criterion(&key.criterion).ok()?;
+    let skip = criterion.skip.as_ref()?;
+    Some(JudgementKey { criterion: skip.criterion.clone(), ..key.clone() })
 }
 
 fn absolute(path: &PathBuf) -> anyhow::Result<PathBuf> {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::select::Shard;
-use crate::case::Facts;
+use crate::case::{Condition, Facts};
 use crate::files;
 use crate::key::JudgementKey;
 use crate::model::parameters::hide_secrets;
@@ -52,6 +52,8 @@ pub(crate) struct RunRecord {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Planned {
     pub criteria: BTreeSet<String>,
+    /// The facts of the cases that a criterion applies to, where it does not apply to all.
+    pub applies: BTreeMap<String, Vec<Condition>>,
     pub modes: BTreeSet<Mode>,
     pub repeats: u32,
     /// Of all shards together.
@@ -77,6 +79,13 @@ impl Planned {
         ours.flat_map(|(case, editor)| self.keys_of(case, editor))
     }
 
+    /// Whether a criterion applies to a case: what does not apply is not wanted, and no gap.
+    fn applies(&self, criterion: &str, case: &str) -> bool {
+        let Some(conditions) = self.applies.get(criterion) else { return true };
+        let nothing = Facts::default();
+        Condition::all_met(conditions, self.facts.get(case).unwrap_or(&nothing))
+    }
+
     /// The judgements of one edit.
     pub(crate) fn keys_of<'a>(
         &'a self,
@@ -86,7 +95,8 @@ impl Planned {
         let kinds = self
             .modes
             .iter()
-            .flat_map(move |mode| self.criteria.iter().map(move |criterion| (*mode, criterion)));
+            .flat_map(move |mode| self.criteria.iter().map(move |criterion| (*mode, criterion)))
+            .filter(move |(_, criterion)| self.applies(criterion, case));
         kinds.flat_map(move |(mode, criterion)| {
             (0..self.repeats).map(move |repeat| JudgementKey {
                 case: case.to_owned(),
@@ -113,10 +123,13 @@ impl RunRecord {
     /// What is stored of it.
     fn stored(&self) -> stored::Run {
         let Self { format, started, data_set, edits, planned, settings } = self.clone();
-        let Planned { criteria, modes, repeats, edits: of_cases, facts, shard } = planned;
+        let Planned { criteria, applies, modes, repeats, edits: of_cases, facts, shard } = planned;
+        let in_words = |all: Vec<Condition>| all.into_iter().map(String::from).collect();
+        let applies = applies.into_iter().map(|(id, all)| (id, in_words(all))).collect();
         let shard = shard.map(|shard| shard.to_string());
         let (modes, facts) = (Form::of(modes), Form::of(facts));
-        let planned = stored::Planned::new(criteria, modes, repeats, of_cases, facts, shard);
+        let planned =
+            stored::Planned::new(criteria, applies, modes, repeats, of_cases, facts, shard);
         let settings = Form::of(settings);
         stored::Run { format, started, data_set, edits, planned, settings }
     }
@@ -126,8 +139,14 @@ impl RunRecord {
         let stored::Run { format, started, data_set, edits, mut planned, settings } = stored;
         let facts = planned.all_facts().back();
         let shard = planned.shard.map(|shard| shard.parse()).transpose()?;
+        let conditions = |all: Vec<String>| {
+            all.into_iter().map(Condition::try_from).collect::<Result<Vec<_>, String>>()
+        };
+        let applies = planned.applies.into_iter();
+        let applies = applies.map(|(id, all)| Ok::<_, String>((id, conditions(all)?)));
         let planned = Planned {
             criteria: planned.criteria,
+            applies: applies.collect::<Result<_, _>>()?,
             modes: planned.modes.back(),
             repeats: planned.repeats,
             edits: planned.edits,
@@ -205,6 +224,7 @@ impl RunRecord {
                 "repeat": repeat,
                 "model": settings["model"]["id"],
                 "prompts": prompts(),
+                "variant": pack("variant"),
                 "reason": "it is wanted, and not judged yet",
             });
             serde_json::from_value(line).ok()

@@ -11,8 +11,10 @@ use tokio::task::{JoinError, JoinHandle, JoinSet, spawn_blocking};
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::cases::Cases;
+use super::decisions::Decisions;
 use super::ledger::Ledger;
 use super::progress::{Progress, Tally};
+use super::ready::decider;
 use super::recordings::Recordings;
 use super::select::Job;
 use super::stop::Stop;
@@ -65,6 +67,7 @@ type Ended = (JudgementKey, Result<ResultLine, JudgeError>);
 struct Work {
     runner: Runner,
     cases: Cases,
+    decisions: Decisions,
 }
 
 impl Runner {
@@ -77,7 +80,8 @@ impl Runner {
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> anyhow::Result<Ending> {
         let cases = Cases::new(Arc::clone(&self.cases));
-        let work = Arc::new(Work { runner: self, cases });
+        let decisions = Decisions::of(&jobs, &self.judges, ledger);
+        let work = Arc::new(Work { runner: self, cases, decisions });
         let end = Self::work(&work, jobs, ledger, stop_asked, tell).await;
         // Whatever is left was stopped, and is not to blame.
         work.runner.under_way.end();
@@ -91,7 +95,12 @@ impl Runner {
         stop_asked: &Stop,
         tell: &mut dyn FnMut(Progress<'_>),
     ) -> anyhow::Result<Ending> {
-        jobs.sort_by_key(|job| work.runner.under_way.care(&job.key));
+        // Not before what decides about it.
+        let Runner { judges, under_way, .. } = &work.runner;
+        let deciders = |key: &JudgementKey| {
+            std::iter::successors(Some(key.clone()), |key| decider(judges, key)).take(100)
+        };
+        jobs.sort_by_cached_key(|job| deciders(&job.key).map(|key| under_way.care(&key)).max());
         let mut tally = Tally::new(jobs.len());
         let mut jobs = jobs.into_iter().peekable();
         let mut under_way: JoinSet<Ended> = JoinSet::new();
@@ -255,8 +264,18 @@ fn settle(ended: Result<Ended, JoinError>) -> Settled {
 
 impl Work {
     async fn judge(self: Arc<Self>, Job { case, key }: Job) -> Ended {
+        // It has not begun while another decides about it.
+        if let Some(decider) = decider(&self.runner.judges, &key) {
+            let _ = self.decisions.about(&decider).await;
+        }
         let begun = self.runner.under_way.begin(&key);
+        let mut maker = self.decisions.maker(&key);
         let judged = watched(begun.watch(), self.line(case, &key)).await;
+        match &judged {
+            Ok(line) => maker.made(line.score),
+            Err(_) => maker.stopped(),
+        }
+        drop(maker);
         match &judged {
             Ok(_) => begun.finish(),
             Err(_) => drop(begun),
@@ -272,6 +291,9 @@ impl Work {
         };
         if let Some(reason) = self.runner.under_way.given_up(key) {
             return self.unasked(judge, place, key, Outcome::Failed { reason }).await;
+        }
+        if let Some(skipped) = self.skipped(judge, place, key).await? {
+            return Ok(skipped);
         }
         if let Some(reason) = shared.allowance.reached() {
             return Err(JudgeError::Stopped(reason));
@@ -297,6 +319,28 @@ impl Work {
             }
         };
         self.unasked(judge, place, key, Outcome::Missing { reason: nothing }).await
+    }
+
+    /// The line of what need not be asked, because another judgement has decided it.
+    async fn skipped(
+        &self,
+        judge: &Judge<AnyModel>,
+        place: usize,
+        key: &JudgementKey,
+    ) -> Result<Option<ResultLine>, JudgeError> {
+        let skip = judge.pack().criterion(&key.criterion)?.skip.as_ref();
+        let Some((skip, decider)) = skip.zip(decider(&self.runner.judges, key)) else {
+            return Ok(None);
+        };
+        let stopped = |()| JudgeError::Stopped("what decides about it was stopped".to_owned());
+        let other = self.decisions.about(&decider).await.map_err(stopped)?;
+        let decided = other.and_then(|other| Some((other, skip.decided_by(other)?)));
+        let Some((other, verdict)) = decided else { return Ok(None) };
+        let Some(record) = self.cases.record(place, &key.editor) else { return Ok(None) };
+        let sink = &*self.runner.sink;
+        let (criterion, decided) = (&key.criterion, (skip, other, verdict));
+        let judged = judge.record_skipped(record, criterion, key.repeat, decided, sink).await?;
+        Ok(Some(judged.line))
     }
 
     async fn unasked(

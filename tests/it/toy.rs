@@ -182,3 +182,103 @@ fn one_edit_is_judged_by_keys_and_by_a_label() {
     let kept = &judge("kept")["judgements"][0];
     assert_eq!((&kept["label"], &kept["score"]), (&json!("Table Changed"), &json!(50.0)));
 }
+
+/// A model for which the first case has seams, so that nothing else is worth asking.
+fn seams(request: &Value) -> Value {
+    let text = request["messages"].to_string();
+    if text.contains("Style_Match is about") && text.contains("number 0") {
+        let content = "{\"Style_Match\": 1, \"Seams\": 0, \"Light\": \"right\", \"Shadow\": 1}";
+        return completion(&json!({ "role": "assistant", "content": content }), "stop");
+    }
+    policy(request)
+}
+
+#[test]
+fn what_does_not_apply_is_not_asked_and_what_is_decided_is_a_score() {
+    let folder = data();
+    let server = Server::start(vec![Step::Reply(seams)]);
+    stdout(&eval(folder.path(), &server, &["--criterion", "all"]));
+    let run = folder.path().join("run");
+    let all = lines(&run);
+    // Two cases by two criteria, and what was kept where something was added.
+    assert_eq!(all.len(), 5);
+    let kept = line(&all, "c0", "kept");
+    assert_eq!((&kept["outcome"], &kept["score"]), (&json!("verdict"), &json!(0.0)));
+    assert_eq!((&kept["turns"], &kept["label"]), (&json!(0), &Value::Null));
+    let asked = |word: &str| {
+        let arrived = server.arrived();
+        arrived.iter().filter(|request| request.json().to_string().contains(word)).count()
+    };
+    assert_eq!(asked("Table Kept"), 0, "nobody was asked");
+    let events = fs::read_to_string(run.join(kept["trace"].as_str().unwrap()).join("events.jsonl"));
+    let events = events.unwrap();
+    assert!(events.contains("Not asked: quality is worth 0; where that is at most 0"), "{events}");
+    for tools in ["recorded", "live"] {
+        let replay = deeplook(folder.path()).args(["replay", "run", "--tools", tools]).output();
+        stdout(&replay.unwrap());
+    }
+    // The same command finds nothing to do, and what decides is judged again with what it decides.
+    let before = server.arrived().len();
+    stdout(&eval(folder.path(), &server, &["--criterion", "all"]));
+    assert_eq!(server.arrived().len(), before);
+    let report = deeplook(folder.path()).args(["report", "run", "--format", "json"]).output();
+    let report = printed(&report.unwrap());
+    let row = &report["groups"][0]["editors"][0];
+    let kept = row["criteria"].as_array().unwrap().iter().find(|one| one["criterion"] == "kept");
+    assert_eq!(kept.unwrap()["weighted"]["n"], json!(1), "what does not apply is no gap");
+}
+
+/// The toy pack with a criterion that asks nobody, and a variant that measures otherwise.
+fn measuring(folder: &Path) -> PathBuf {
+    let pack = folder.join("measuring");
+    fs::create_dir(&pack).unwrap();
+    for entry in fs::read_dir(toy()).unwrap() {
+        let path = entry.unwrap().path();
+        fs::copy(&path, pack.join(path.file_name().unwrap())).unwrap();
+    }
+    let mut text = fs::read_to_string(pack.join("pack.toml")).unwrap();
+    text.push_str(
+        "\n[[criterion]]\nid = \"same\"\nname = \"What is the same\"\nscale = { lowest = 0, decimals = 1 }\n\
+         measure = { function = \"same_pixels\", pictures = [\"source\", \"edited\"], region = \"target\" }\n\
+         \n[[variant]]\nname = \"near\"\nabout = \"Small differences do not count\"\n\
+         [[variant.criterion]]\nid = \"same\"\nmeasure = { settings = { tolerance = 8 } }\n",
+    );
+    fs::write(pack.join("pack.toml"), text).unwrap();
+    pack
+}
+
+#[test]
+fn a_criterion_that_asks_no_model_is_measured_without_a_server() {
+    let folder = data();
+    let pack = measuring(folder.path());
+    let lint = deeplook(folder.path()).args(["prompts", "lint"]).arg(&pack).output().unwrap();
+    stdout(&lint);
+    fs::remove_file(folder.path().join("set/1-edited.png")).unwrap();
+    let eval = |run: &str, more: &[&str]| {
+        let mut command = deeplook(folder.path());
+        command.args(["eval", "set", "--mode", "plain", "--criterion", "same", "--run", run]);
+        // A model with a key that nobody has: it is not asked.
+        command.args(["--model", "gpt-5.1", "--allow-partial", "--prompts"]).arg(&pack);
+        command.args(more).output().unwrap()
+    };
+    eval("run", &[]);
+    let all = lines(&folder.path().join("run"));
+    let first = line(&all, "c0", "same");
+    assert_eq!((&first["outcome"], &first["score"]), (&json!("verdict"), &json!(100.0)), "{first}");
+    assert_eq!(first["turns"], json!(0));
+    let second = line(&all, "c1", "same");
+    assert_eq!((&second["outcome"], &second["score"]), (&json!("missing"), &Value::Null));
+    eval("near", &["--variant", "near"]);
+    let near = lines(&folder.path().join("near"));
+    assert_eq!(line(&near, "c0", "same")["variant"], "near");
+    for (run, tools) in [("run", "recorded"), ("run", "live"), ("near", "live")] {
+        let replay = deeplook(folder.path()).args(["replay", run, "--tools", tools]).output();
+        stdout(&replay.unwrap());
+    }
+    let unknown = eval("none", &["--variant", "nearer"]);
+    let told = String::from_utf8_lossy(&unknown.stderr);
+    assert!(unknown.status.code() == Some(2) && told.contains("it has strict, near"), "{told}");
+    let report = deeplook(folder.path()).args(["report", "run", "near"]).output().unwrap();
+    let report = stdout(&report);
+    assert!(report.contains("variant near") && report.contains("100.0"), "{report}");
+}

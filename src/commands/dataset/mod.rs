@@ -8,17 +8,21 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
+
 use crate::cli::{DatasetCommand, ReadingOptions};
 use crate::commands::grid::Grid;
-use crate::dataset::{DataSet, DataSetError, EditorFiles, Preset, draw, on_terminal};
+use crate::dataset::{DataSet, DataSetError, EditorFiles, Preset, adapter, on_terminal};
 use crate::terminal;
 use crate::visible::visible_line;
 
 pub(super) fn run(command: &DatasetCommand) -> anyhow::Result<ExitCode> {
     match command {
-        DatasetCommand::Make { out, cases, seed } => {
+        DatasetCommand::Make { out, cases, benchmark, seed } => {
+            let draw = adapter::draw(benchmark)
+                .with_context(|| format!("there is no way to draw {benchmark:?}"))?;
             let bar = super::progress("drawing", *cases)?;
-            let made = draw::make(out, *cases, *seed, &|| bar.inc(1))?;
+            let made = draw(out, *cases, *seed, &|| bar.inc(1))?;
             bar.finish_and_clear();
             writeln!(
                 terminal::stdout(),

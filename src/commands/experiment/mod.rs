@@ -66,8 +66,8 @@ fn truth(path: &Path, rankings: &[Ranking]) -> anyhow::Result<RightAnswers> {
 }
 
 /// What people's labels are read by: the criteria of a pack.
-fn rankings(pack: &str) -> anyhow::Result<Vec<Ranking>> {
-    Ok(Ranking::of_rubric(Pack::find(pack)?.rubric()))
+fn rankings(pack: &str, variant: Option<&str>) -> anyhow::Result<Vec<Ranking>> {
+    Ok(Ranking::of_rubric(Pack::find_varied(pack, variant)?.rubric()))
 }
 
 /// The edits of some cases, to choose from.

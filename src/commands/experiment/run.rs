@@ -143,7 +143,10 @@ fn chosen_edits(plan: &Plan, args: &RunExperimentArgs) -> anyhow::Result<Edits> 
         (None, None) => bail!("the plan names neither cases nor traces"),
     };
     let truth = match &plan.labels {
-        Some(path) => super::truth(path, &super::rankings(&plan.prompts[0].pack)?)?,
+        Some(path) => {
+            let PromptsEntry { pack, variant, .. } = &plan.prompts[0];
+            super::truth(path, &super::rankings(pack, variant.as_deref())?)?
+        }
         None => RightAnswers::new(),
     };
     let choices = super::choices(&cases, &truth);
@@ -201,6 +204,7 @@ fn cell_run(
     };
     let pack = packs.get(&cell.prompts.name).cloned().flatten();
     judge.prompts = pack.map(|folder| folder.display().to_string());
+    judge.variant = cell.prompts.variant.clone();
     let mut spec = RunSpec { judge, ..RunSpec::default() };
     spec.data = data(plan, args)?;
     args.selection.apply(&mut spec);
@@ -236,9 +240,8 @@ fn write_pack(entry: &PromptsEntry, name: &str, place: &Path) -> anyhow::Result<
         return Ok(None);
     }
     let mut pack = workshop::files_of(&entry.pack)?;
-    let is_folder = !Pack::list().any(|id| id == entry.pack);
-    if entry.replace.is_empty() && is_folder {
-        Pack::checked(pack)?;
+    if entry.replace.is_empty() {
+        Pack::checked(pack)?.varied(entry.variant.as_deref())?;
         return Ok(Some(PathBuf::from(&entry.pack)));
     }
     for (file, path) in &entry.replace {
@@ -252,7 +255,7 @@ fn write_pack(entry: &PromptsEntry, name: &str, place: &Path) -> anyhow::Result<
         pack.insert(file.clone(), bytes);
     }
     let pack = workshop::renamed(pack, name);
-    Pack::checked(pack.clone())?;
+    Pack::checked(pack.clone())?.varied(entry.variant.as_deref())?;
     prompts::write_pack(place, &pack)?;
     Ok(Some(place.to_owned()))
 }

@@ -27,7 +27,10 @@ const PAUSE: Duration = Duration::from_millis(400);
 pub(super) fn run(args: &WatchArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::tempdir()?;
     let truth = match &args.labels {
-        Some(path) => super::truth(path, &super::rankings(&args.pack.to_string_lossy())?)?,
+        Some(path) => {
+            let pack = args.pack.to_string_lossy();
+            super::truth(path, &super::rankings(&pack, args.variant.as_deref())?)?
+        }
         None => RightAnswers::new(),
     };
     let edits = edits(args, &truth)?;

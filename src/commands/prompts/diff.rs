@@ -21,9 +21,20 @@ const NEW: Style = Style::GREEN;
 const MOST_FLIPS: usize = 20;
 
 /// Compares the packs, or those of the runs where none are named.
-pub(super) fn run(packs: &[String], runs: &[PathBuf], as_json: bool) -> anyhow::Result<ExitCode> {
+pub(super) fn run(
+    packs: &[String],
+    variants: &[String],
+    runs: &[PathBuf],
+    as_json: bool,
+) -> anyhow::Result<ExitCode> {
+    let named = |place: usize| {
+        let name = variants.get(place).or(variants.first()).map(String::as_str);
+        name.filter(|name| *name != "-")
+    };
     let (before, after) = match (packs, runs) {
-        ([before, after], _) => (Pack::find(before)?, Pack::find(after)?),
+        ([before, after], _) => {
+            (Pack::find_varied(before, named(0))?, Pack::find_varied(after, named(1))?)
+        }
         ([], [before, after]) => (pack_of(before)?, pack_of(after)?),
         _ => bail!("name two packs, or two runs with --runs RUN_A RUN_B, or both"),
     };
@@ -38,7 +49,7 @@ pub(super) fn run(packs: &[String], runs: &[PathBuf], as_json: bool) -> anyhow::
     };
     for (run, pack) in [(first, &before), (second, &after)] {
         let used = pack_of(run)?;
-        if used.hash != pack.hash {
+        if used.hash != pack.hash || used.rubric().variant != pack.rubric().variant {
             bail!(
                 "{} was judged with the prompts {} ({}), which are not those of {} ({}); leave out the packs to \
                  compare what the runs used",

@@ -16,7 +16,7 @@ use crate::dataset::draw;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::{Dialect, Message, Part};
 use crate::model::Rules;
-use crate::prompt::{self, Files, Finding, Mode, Pack, PromptError, Turn, workshop};
+use crate::prompt::{self, Files, Finding, Mode, Pack, PromptError, Turn, Variant, workshop};
 use crate::protocol::Targets;
 use crate::terminal::{self, Style};
 use crate::{config, equipment, files};
@@ -29,8 +29,12 @@ pub(super) fn run(command: &PromptsCommand) -> anyhow::Result<ExitCode> {
         PromptsCommand::List { json } => list(*json),
         PromptsCommand::Show(args) => show(args),
         PromptsCommand::New { name, from } => new(name, from),
-        PromptsCommand::Lint { pack, json } => lint(pack.as_deref(), *json),
-        PromptsCommand::Diff { packs, runs, json } => diff::run(packs, runs, *json),
+        PromptsCommand::Lint { pack, variant, json } => {
+            lint(pack.as_deref(), variant.as_deref(), *json)
+        }
+        PromptsCommand::Diff { packs, variant, runs, json } => {
+            diff::run(packs, variant, runs, *json)
+        }
     }
 }
 
@@ -43,6 +47,7 @@ struct Listed {
     criteria: Vec<String>,
     rules: usize,
     rules_of_ours: usize,
+    variants: Vec<Variant>,
 }
 
 fn list(as_json: bool) -> anyhow::Result<ExitCode> {
@@ -56,6 +61,7 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
             rules: pack.rules().len(),
             rules_of_ours: pack.rules().iter().filter(|rule| rule.ours).count(),
             about: pack.about,
+            variants: pack.variants,
         })
         .collect();
     if as_json {
@@ -63,10 +69,13 @@ fn list(as_json: bool) -> anyhow::Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     let mut out = terminal::stdout();
-    for Listed { id, hash, about, criteria, rules, rules_of_ours } in listed {
+    for Listed { id, hash, about, criteria, rules, rules_of_ours, variants } in listed {
         writeln!(out, "{BOLD}{id}{BOLD:#} {DIM}{}{DIM:#}\n  {about}", &hash[..12])?;
         let criteria = criteria.join(", ");
         writeln!(out, "  criteria: {criteria}; {rules} rules, {rules_of_ours} of them ours")?;
+        for Variant { name, about } in variants {
+            writeln!(out, "  variant {name}: {about}")?;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -79,7 +88,7 @@ struct Shown {
 }
 
 fn show(args: &ShowPromptsArgs) -> anyhow::Result<ExitCode> {
-    let pack = Pack::find(&args.prompts)?;
+    let pack = Pack::find_varied(&args.prompts, args.variant.as_deref())?;
     let criterion = match (&args.criterion, pack.criteria().first()) {
         (Some(id), _) => pack.criterion(id)?.id.clone(),
         (None, Some(first)) => first.id.clone(),
@@ -249,9 +258,10 @@ struct Length {
     tokens: usize,
 }
 
-fn lint(pack: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
+fn lint(pack: Option<&str>, variant: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
     let packs: Vec<&str> = pack.map_or_else(|| Pack::list().collect(), |pack| vec![pack]);
-    let linted = packs.iter().map(|pack| lint_one(pack)).collect::<anyhow::Result<Vec<_>>>()?;
+    let linted = packs.iter().map(|pack| lint_one(pack, variant));
+    let linted = linted.collect::<anyhow::Result<Vec<_>>>()?;
     let found: usize = linted.iter().map(|linted| linted.findings.len()).sum();
     let code = if found == 0 { ExitCode::SUCCESS } else { ExitCode::from(1) };
     if as_json {
@@ -275,13 +285,14 @@ fn lint(pack: Option<&str>, as_json: bool) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn lint_one(name: &str) -> anyhow::Result<Linted> {
+fn lint_one(name: &str, variant: Option<&str>) -> anyhow::Result<Linted> {
     let files = workshop::files_of(name)?;
     let findings = prompt::lint(&files);
     let mut tokens = Vec::new();
     if findings.is_empty() {
         let tools = Toolbox::standard().specs(BoxConvention::PIXELS);
-        tokens.extend(Pack::from_files(files)?.prompts(&tools)?.into_iter().map(|prompt| Length {
+        let pack = Pack::from_files(files)?.varied(variant)?;
+        tokens.extend(pack.prompts(&tools)?.into_iter().map(|prompt| Length {
             tokens: workshop::estimated_tokens(&prompt.text),
             criterion: prompt.criterion,
             prompt: prompt.title,

@@ -46,10 +46,8 @@ fn keys_become_criteria() {
     assert!(qa.applies_to(&facts) && !kept.applies_to(&facts));
     facts.insert("task", "Removal");
     assert!(kept.applies_to(&facts));
-    let all: Vec<String> = ["kept", "quality", "qa"].map(str::to_owned).into();
-    let order: Vec<&str> =
-        pack.rubric().in_order_of_asking(&all).iter().map(|c| c.id.as_str()).collect();
-    assert_eq!(order, ["qa", "quality", "kept"]);
+    let deciders = ["qa", "quality", "kept"].map(|id| pack.rubric().deciders(id));
+    assert_eq!(deciders, [0, 0, 1]);
     let skip = kept.skip.as_ref().unwrap();
     assert_eq!(skip.decided_by(0.0).map(|verdict| verdict.score), Some(0.0));
     assert_eq!(skip.decided_by(0.1), None);

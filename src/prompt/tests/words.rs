@@ -147,5 +147,5 @@ fn an_answer_of_the_general_rubric_is_worth_the_worse_of_its_keys() {
     assert_eq!(worth("sc", &[("success", "Not Done"), ("preservation", "Well Kept")]), 0.0);
     let overall = &pack.rubric().composites[0];
     let score = |id: &str| Some(if id == "sc" { sc } else { pq });
-    assert_eq!(overall.worth(pack.criteria(), score), Some(0.5));
+    assert_eq!(overall.formulas[0].worth(&overall.scale, pack.criteria(), score), Some(0.5));
 }

@@ -33,6 +33,9 @@ pub(crate) struct Run {
 pub(crate) struct Planned {
     /// By which criteria.
     pub(crate) criteria: BTreeSet<String>,
+    /// By criterion: the facts, as `name=value`, of the cases that it applies to, where these are not all.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub(crate) applies: BTreeMap<String, Vec<String>>,
     /// In which modes.
     pub(crate) modes: BTreeSet<Mode>,
     /// How often each.
@@ -52,13 +55,14 @@ pub(crate) struct Planned {
 impl Planned {
     pub(crate) fn new(
         criteria: BTreeSet<String>,
+        applies: BTreeMap<String, Vec<String>>,
         modes: BTreeSet<Mode>,
         repeats: u32,
         edits: BTreeMap<String, BTreeSet<String>>,
         facts: BTreeMap<String, BTreeMap<String, Fact>>,
         shard: Option<String>,
     ) -> Self {
-        Self { criteria, modes, repeats, edits, facts, types: BTreeMap::new(), shard }
+        Self { criteria, applies, modes, repeats, edits, facts, types: BTreeMap::new(), shard }
     }
 
     /// What is known of each case, whichever format says so.
