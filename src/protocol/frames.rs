@@ -254,13 +254,16 @@ impl<'a> Frames<'a> {
         }
         let told = self.lies.get(EDITED).filter(|_| self.shown.frame);
         let Some(lies) = told else { return notes };
-        if !lies.is_reliable() {
+        let placed = self.shown.tools || self.shown.views.iter().any(PictureView::is_placed);
+        if !lies.is_reliable() && placed {
             notes.push(
                 "The two pictures could not be laid onto each other: they may show different scenes, \
                  and places were matched by proportion only."
                     .to_owned(),
             );
-        } else if let Some([left, top, right, bottom]) = lies.compensation().cut {
+        } else if let Some([left, top, right, bottom]) =
+            lies.compensation().cut.filter(|_| lies.is_reliable())
+        {
             let percent = |part: f64| (part * 100.0).round();
             let edited = self.shown.views.iter().find(|view| view.picture == EDITED);
             let edited = edited.map_or(scene::EDITED, |view| view.name.as_str());

@@ -124,6 +124,23 @@ fn without_tools_and_crops_nothing_measured_is_told() {
 }
 
 #[test]
+fn a_cut_frame_is_told_in_every_mode() {
+    let source =
+        squares(&[OWN, (60, 70), (210, 330), (330, 150), (480, 90), (520, 390), (110, 220)]);
+    let edited = source.cropped(&PixelBox::new(0.0, 0.0, 560.0, 480.0));
+    let case = EditCase::new(source, edited, "x").with_targets([around(OWN)]);
+    let notes = |shown: &ModeView| briefs(&case, shown, Targets::Sensible).unwrap().remove(0).notes;
+    let with_tools = notes(&mode("if", Mode::Tool));
+    assert!(with_tools.join(" ").contains("smaller frame"), "{with_tools:?}");
+    for shown in [mode("if", Mode::Plain), mode("vc", Mode::Plain), mode("vc", Mode::Oracle)] {
+        assert_eq!(notes(&shown), with_tools);
+    }
+    let v1 = Pack::embedded("dlebench/v1").unwrap();
+    let plain = &v1.criterion("if").unwrap().modes[&Mode::Plain];
+    assert!(!notes(plain).join(" ").contains("smaller frame"), "v1 stays as it was");
+}
+
+#[test]
 fn boxes_that_show_nothing_are_refused_with_their_numbers() {
     for (area, problem) in [
         (PixelBox::new(9.0, 9.0, 1.0, 20.0), "x2 must be more than x1"),

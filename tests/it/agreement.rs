@@ -143,6 +143,34 @@ fn labels_that_do_not_exist_are_named_with_their_line() {
 }
 
 #[test]
+fn a_comparison_across_prompts_is_said_and_passes_no_gate() {
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
+    for (name, prompts) in [("a", "dlebench/v1@111111111111"), ("b", "dlebench/v2@222222222222")] {
+        let file = folder.join(name);
+        results(folder, name, &[3; 6]);
+        let lines = fs::read_to_string(&file).unwrap();
+        let named = lines.replace("{\"case\"", &format!("{{\"prompts\":\"{prompts}\",\"case\""));
+        assert_ne!(named, lines);
+        fs::write(&file, named).unwrap();
+    }
+    let compare = |args: &[&str]| run(folder, &[&["compare"], args].concat());
+    let text = stdout(&compare(&["a", "b"]));
+    assert!(
+        text.contains("judged by different prompts") && text.contains("dlebench/v1@"),
+        "{text}"
+    );
+    let found = json(&compare(&["a", "b", "--json"]));
+    assert_eq!(found["different_prompts"][1], json!(["dlebench/v2@222222222222"]));
+    let failed = compare(&["a", "b", "--max-regression", "50"]);
+    assert_eq!(failed.status.code(), Some(1));
+    assert!(stderr(&failed).contains("different prompts"), "{}", stderr(&failed));
+    let same = json(&compare(&["a", "a", "--json"]));
+    assert_eq!(same.get("different_prompts"), None);
+    assert_eq!(compare(&["a", "a", "--max-regression", "50"]).status.code(), Some(0));
+}
+
+#[test]
 fn compare_says_better_worse_or_cannot_tell() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path();
