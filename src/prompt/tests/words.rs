@@ -149,3 +149,35 @@ fn an_answer_of_the_general_rubric_is_worth_the_worse_of_its_keys() {
     let score = |id: &str| Some(if id == "sc" { sc } else { pq });
     assert_eq!(overall.formulas[0].worth(&overall.scale, pack.criteria(), score), Some(0.5));
 }
+
+/// Replies built like those that the paper prints in its Tables 7 to 14, in words of ours.
+#[test]
+fn replies_as_the_paper_prints_them_have_its_labels() {
+    let look = "<Start Thinking> 1. **Localization**: I look for the small pan. </Start Thinking> <tool_call> { \"name\": \
+        \"localize_differences\", \"parameters\": { \"comparison_image_1\": \"Original Image\", \
+        \"comparison_image_2\": \"Edited Image\" } } { \"name\": \"detect_object\", \"parameters\": { \
+        \"target_image\": \"Original Image\", \"detect_object_name\": \"yellow bicycle\" } } </tool_call>";
+    let listed = "<Start Thinking> 1. **Scene:** No Scene Collapse. 2. **Error 1:** in **Crop 1** a thing was added. \
+        **Error 2:** as **Crop 2** shows, a man is blurred: not a Single Anomaly. </Start Thinking>";
+    let table = [
+        ("if", "<Start Thinking>\n1. **Occurred**: yes. 2. **Shape**: another.\n</Start Thinking>\n<Start Final Answer>\nOver Modification\n</Start Final Answer>".to_owned(), "Over Modification"),
+        ("if", "<Start Thinking> Based on Crop 1, the black part became red.</Start Thinking><br/>\n<Start Final Answer> Over Modification </Start Final Answer>".to_owned(), "Over Modification"),
+        ("if", "<Start Thinking> First, I compare. The edit is clean. </Start Thinking>\n<Start Final Answer> Flawless Execution </Start Final Answer>".to_owned(), "Flawless Execution"),
+        ("vc", format!("{listed}\n<Start Final Answer> Multiple Anomalies </Start Final Answer>"), "Multiple Anomalies"),
+        ("vc", "<Start Thinking> **Count**: exactly 1. </Start Thinking> <Start Final Answer>Single Anomaly</Start Final Answer>".to_owned(), "Single Anomaly"),
+        ("vc", "<Start Thinking> Step 3: 0 errors. </Start Thinking><br/><Start Final Answer> Perfect Consistency</Start Final Answer>".to_owned(), "Perfect Consistency"),
+    ];
+    for id in ["dlebench/v1", "dlebench/v2"] {
+        let pack = Pack::embedded(id).unwrap();
+        let read = |criterion: &str, reply: &str| {
+            let form = pack.criterion(criterion).unwrap().form();
+            crate::dialect::read(&json!({"role": "assistant", "content": reply}), &form)
+        };
+        for (criterion, reply, label) in &table {
+            let reading = read(criterion, reply);
+            assert_eq!(reading.label(), Some(*label), "{id}: {reply}\n{:?}", reading.problems);
+        }
+        let calls: Vec<String> = read("vc", look).calls.into_iter().map(|call| call.name).collect();
+        assert_eq!(calls, ["localize_differences", "detect_object"]);
+    }
+}
