@@ -160,7 +160,7 @@ pub struct Difference {
 
 /// A verdict, or none, on something labelled.
 #[derive(Debug, Clone)]
-struct Row<'a> {
+struct JoinedRow<'a> {
     item: &'a Item,
     kind: &'a str,
     truth: f64,
@@ -221,7 +221,7 @@ impl Agreement {
 
 /// What a judge said of what people labelled.
 struct Joined<'a> {
-    rows: Vec<Row<'a>>,
+    rows: Vec<JoinedRow<'a>>,
     without_label: usize,
     never_judged: usize,
     of_others: usize,
@@ -240,7 +240,12 @@ impl<'a> Joined<'a> {
             judged.insert(&one.item);
             match truths.get(&one.item) {
                 Some(&truth) => {
-                    rows.push(Row { item: &one.item, kind: &one.kind, truth, rank: one.rank });
+                    rows.push(JoinedRow {
+                        item: &one.item,
+                        kind: &one.kind,
+                        truth,
+                        rank: one.rank,
+                    });
                 }
                 None => without_label += 1,
             }
@@ -254,7 +259,7 @@ impl<'a> Joined<'a> {
         for (item, &truth) in truths.iter().filter(|(item, _)| !judged.contains(*item)) {
             if scope.contains(&(item.editor.as_str(), item.criterion.as_str())) {
                 let kind = kinds.get(item.case.as_str()).copied().unwrap_or(NO_TYPE);
-                rows.push(Row { item, kind, truth, rank: None });
+                rows.push(JoinedRow { item, kind, truth, rank: None });
                 never_judged += 1;
             } else {
                 of_others += 1;
@@ -273,7 +278,7 @@ impl<'a> Joined<'a> {
     ) -> JudgeAgreement {
         let places = places(self.rows.iter().map(|row| (row.item, row.kind)));
         let cell = |place: Place| {
-            let rows: Vec<&Row<'_>> =
+            let rows: Vec<&JoinedRow<'_>> =
                 self.rows.iter().filter(|row| place.has(row.item, row.kind)).collect();
             let same = |cell: &&Cell| {
                 (&cell.criterion, &cell.editor, &cell.kind)
@@ -352,7 +357,12 @@ fn cases<'a>(items: impl Iterator<Item = &'a Item>) -> (Vec<usize>, usize) {
     (places, known.len())
 }
 
-fn judge_cell(place: Place, rows: &[&Row<'_>], labels: &Labels, bootstrap: &Bootstrap) -> Cell {
+fn judge_cell(
+    place: Place,
+    rows: &[&JoinedRow<'_>],
+    labels: &Labels,
+    bootstrap: &Bootstrap,
+) -> Cell {
     let pairs: Vec<(&Item, (f64, f64))> =
         rows.iter().filter_map(|row| Some((row.item, (row.rank?, row.truth)))).collect();
     let (case_of, cases) = cases(pairs.iter().map(|(item, _)| *item));

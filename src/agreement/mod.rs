@@ -16,4 +16,4 @@ pub use self::judges::{
 pub use self::labels::{Labels, LabelsError, Truth};
 pub use self::measures::{Measure, Measured, Values};
 pub use self::ranking::Ranking;
-pub use self::table::{RaterPair, Table, TableAgreement, TableError};
+pub use self::table::{RaterPair, RatingTable, TableAgreement, TableError};

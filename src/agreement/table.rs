@@ -13,7 +13,7 @@ use crate::stats::{Bootstrap, Ratings, Statistic, Undefined, pearson, spearman};
 
 /// A table of ratings.
 #[derive(Debug, Clone)]
-pub struct Table {
+pub struct RatingTable {
     /// Names of the columns.
     pub raters: Vec<String>,
     /// What the cells are.
@@ -71,7 +71,7 @@ const MOST_RATERS: usize = 1000;
 /// A first column of one of these names names the rows.
 const NAMES_OF_ROWS: [&str; 3] = ["item", "case", "id"];
 
-impl Table {
+impl RatingTable {
     /// Reads a CSV file. Words are labels of one of `rankings`, or have no order.
     pub fn read(path: &Path, rankings: &[Ranking]) -> Result<Self, TableError> {
         let bytes = received::read_named(path, received::LARGEST_TABLE)
@@ -273,8 +273,8 @@ mod tests {
         vec![ranking("if", ["Bad", "Good"]), ranking("vc", ["Broken", "Whole"])]
     }
 
-    fn table(text: &str) -> Result<Table, (Option<u64>, String)> {
-        Table::parse(text.as_bytes(), &rankings())
+    fn table(text: &str) -> Result<RatingTable, (Option<u64>, String)> {
+        RatingTable::parse(text.as_bytes(), &rankings())
     }
 
     fn agreement(text: &str) -> Measured {

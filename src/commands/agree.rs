@@ -13,7 +13,7 @@ use super::grid::Grid;
 use super::read_run;
 use crate::agreement::{
     Agreement, Cell, Confusion, Judge, JudgeAgreement, Judgement, Labels, Measure, Measured,
-    Ranking, Table, TableAgreement, Values,
+    Ranking, RatingTable, TableAgreement, Values,
 };
 use crate::case::Facts;
 use crate::cli::{AgreeArgs, AgreementFloor};
@@ -38,7 +38,7 @@ const ROUNDING: f64 = 1e-9;
 
 fn of_table(args: &AgreeArgs, path: &Path, rankings: &[Ranking]) -> anyhow::Result<ExitCode> {
     let bootstrap = Bootstrap::default();
-    let table = Table::read(path, rankings)?;
+    let table = RatingTable::read(path, rankings)?;
     let agreement = table.agreement(&bootstrap);
     if args.json {
         let mut object = object(&agreement.all)?;
@@ -61,7 +61,7 @@ fn of_table(args: &AgreeArgs, path: &Path, rankings: &[Ranking]) -> anyhow::Resu
 }
 
 fn print_table(
-    table: &Table,
+    table: &RatingTable,
     agreement: &TableAgreement,
     bootstrap: &Bootstrap,
 ) -> anyhow::Result<()> {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::judged::{Judged, Standing};
+use super::judged::{JudgedResult, Standing};
 use super::model::CriterionName;
 
 /// What the judge did by one criterion.
@@ -81,19 +81,19 @@ pub struct ToolUse {
 
 impl Behaviour {
     /// By each criterion.
-    pub(super) fn all(lines: &[Judged<'_>], criteria: &[CriterionName]) -> Vec<Self> {
+    pub(super) fn all(lines: &[JudgedResult<'_>], criteria: &[CriterionName]) -> Vec<Self> {
         let of = |criterion: &CriterionName| {
-            let lines: Vec<&Judged<'_>> =
+            let lines: Vec<&JudgedResult<'_>> =
                 lines.iter().filter(|judged| judged.criterion == criterion.id).collect();
             Self::of(&criterion.id, &lines)
         };
         criteria.iter().map(of).collect()
     }
 
-    fn of(criterion: &str, lines: &[&Judged<'_>]) -> Self {
+    fn of(criterion: &str, lines: &[&JudgedResult<'_>]) -> Self {
         // A line from elsewhere does not tell about turns, and then not about tools either.
         let telling = || lines.iter().filter(|judged| judged.line.turns.is_some());
-        let calls = |judged: &Judged<'_>| -> u64 {
+        let calls = |judged: &JudgedResult<'_>| -> u64 {
             judged.line.tools.values().copied().map(u64::from).sum()
         };
         let mut tools: BTreeMap<&str, (u64, usize)> = BTreeMap::new();
@@ -102,7 +102,7 @@ impl Behaviour {
             used.0 += u64::from(*count);
             used.1 += usize::from(*count > 0);
         }
-        let amount = |of: fn(&Judged<'_>) -> Option<f64>| {
+        let amount = |of: fn(&JudgedResult<'_>) -> Option<f64>| {
             Amount::of(lines.iter().filter_map(|judged| of(judged)))
         };
         let tokens = |count: Option<u64>| count.map(|count| count as f64);

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::columns::Column;
-use super::judged::Judged;
+use super::judged::JudgedResult;
 use crate::prompt::{Composite, Formula, Rubric};
 use crate::stats::{Bootstrap, Interval};
 
@@ -44,14 +44,14 @@ pub(super) struct Cases {
 
 impl Cases {
     pub(super) fn of(
-        lines: &[&Judged<'_>],
+        lines: &[&JudgedResult<'_>],
         columns: &[Column],
         by: &str,
         types: &[String],
         rubric: &Rubric,
     ) -> Self {
         let mut cases: Vec<BTreeMap<&str, Case>> = vec![BTreeMap::new(); types.len()];
-        let place = |judged: &Judged<'_>| {
+        let place = |judged: &JudgedResult<'_>| {
             let kind = judged.fact(by);
             types.iter().position(|one| *one == kind)
         };
@@ -148,11 +148,11 @@ impl Cases {
 /// What a composite is worth in each repetition of each case that it applies to, with one of the
 /// judgements that it is made of.
 fn composites<'a>(
-    lines: &'a [&'a Judged<'a>],
+    lines: &'a [&'a JudgedResult<'a>],
     composite: &Composite,
     rubric: &Rubric,
-) -> BTreeMap<(&'a str, u32), (&'a Judged<'a>, Option<f64>)> {
-    let mut by_case: BTreeMap<(&str, u32), (&Formula, Vec<&Judged<'_>>)> = BTreeMap::new();
+) -> BTreeMap<(&'a str, u32), (&'a JudgedResult<'a>, Option<f64>)> {
+    let mut by_case: BTreeMap<(&str, u32), (&Formula, Vec<&JudgedResult<'_>>)> = BTreeMap::new();
     for judged in lines {
         let applies = |one: &&Formula| judged.line.meets(&one.applies);
         let Some(formula) = composite.formulas.iter().find(applies) else { continue };
@@ -161,7 +161,7 @@ fn composites<'a>(
             by_case.entry(case).or_insert((formula, Vec::new())).1.push(judged);
         }
     }
-    let worth = |formula: &Formula, judged: &[&Judged<'_>]| {
+    let worth = |formula: &Formula, judged: &[&JudgedResult<'_>]| {
         let score = |id: &str| judged.iter().find(|one| one.criterion == id)?.score;
         formula.worth(&composite.scale, &rubric.criteria, score)
     };

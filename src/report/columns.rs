@@ -3,7 +3,7 @@
 
 use serde::Serialize;
 
-use super::judged::Judged;
+use super::judged::JudgedResult;
 use super::model::{self, CompositeName, CriterionName};
 use super::scores::{self, EditorScores};
 use crate::prompt::{Composite, CompositeFunction, Formula, Rubric, Scale};
@@ -95,7 +95,7 @@ pub struct Grouping {
 impl Grouping {
     /// The groupings that the pack wants besides `by`, where the cases have more than one value.
     pub(super) fn all(
-        lines: &[Judged<'_>],
+        lines: &[JudgedResult<'_>],
         columns: &[Column],
         by: &str,
         order: &[EditorScores],

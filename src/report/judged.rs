@@ -89,12 +89,12 @@ pub struct LabelName {
 #[derive(Debug)]
 pub(crate) struct JudgedGroup<'a> {
     pub rubric: Arc<Rubric>,
-    pub judgements: Vec<Judged<'a>>,
+    pub judgements: Vec<JudgedResult<'a>>,
 }
 
 /// One judgement that can be counted.
 #[derive(Debug, Clone)]
-pub(crate) struct Judged<'a> {
+pub(crate) struct JudgedResult<'a> {
     pub line: &'a ResultLine,
     /// Index of the line in its run.
     pub index: usize,
@@ -116,7 +116,7 @@ pub(crate) struct Unit {
     pub label: Option<LabelName>,
 }
 
-impl Judged<'_> {
+impl JudgedResult<'_> {
     /// The value of a fact, or what stands where the case has none.
     pub(crate) fn fact(&self, name: &str) -> Cow<'_, str> {
         self.line.fact(name).unwrap_or_else(|| match name {
@@ -163,8 +163,8 @@ pub(crate) fn groups(runs: &[Run]) -> Result<BTreeMap<GroupKey, JudgedGroup<'_>>
 }
 
 /// Drops interrupted tries of what was judged later; two finished judgements of the same are an error.
-fn take_once(key: &GroupKey, judgements: &mut Vec<Judged<'_>>) -> Result<(), ReportError> {
-    let what = |judged: &Judged<'_>| {
+fn take_once(key: &GroupKey, judgements: &mut Vec<JudgedResult<'_>>) -> Result<(), ReportError> {
+    let what = |judged: &JudgedResult<'_>| {
         let line = judged.line;
         (judged.editor.to_owned(), line.case.clone(), judged.criterion.clone(), line.repeat)
     };
@@ -207,7 +207,11 @@ pub(super) fn standing(line: &ResultLine) -> Standing {
     }
 }
 
-fn read<'a>(line: &'a ResultLine, index: usize, rubric: &Rubric) -> Result<Judged<'a>, String> {
+fn read<'a>(
+    line: &'a ResultLine,
+    index: usize,
+    rubric: &Rubric,
+) -> Result<JudgedResult<'a>, String> {
     let known = criterion(rubric, &line.criterion);
     let standing = standing(line);
     if standing == Standing::Interrupted && line.score.is_some() {
@@ -255,7 +259,7 @@ fn read<'a>(line: &'a ResultLine, index: usize, rubric: &Rubric) -> Result<Judge
         }
         _ => vec![unit(score, label)],
     };
-    Ok(Judged {
+    Ok(JudgedResult {
         line,
         index,
         editor: line.editor.as_deref().unwrap_or(NO_EDITOR),

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::behaviour::Behaviour;
 use super::columns::{Column, Grouping};
-use super::judged::{self, GroupKey, Judged, JudgedGroup, LabelName, Standing};
+use super::judged::{self, GroupKey, JudgedGroup, JudgedResult, LabelName, Standing};
 use super::points::Points;
 use super::scale::SizeAnalysis;
 use super::scores::{self, EditorScores};
@@ -255,7 +255,7 @@ impl Group {
 }
 
 /// The criteria that were judged, in the pack's order, with every label that they can have.
-fn criteria(lines: &[Judged<'_>], rubric: &Rubric) -> Vec<CriterionName> {
+fn criteria(lines: &[JudgedResult<'_>], rubric: &Rubric) -> Vec<CriterionName> {
     let mut labels: BTreeMap<&str, Vec<LabelName>> = BTreeMap::new();
     for judged in lines {
         let known = labels.entry(&judged.criterion).or_default();
@@ -296,7 +296,7 @@ fn criteria(lines: &[Judged<'_>], rubric: &Rubric) -> Vec<CriterionName> {
 }
 
 /// The values of a fact in the pack's order, then the others by name, then those that say nothing.
-pub(super) fn values(lines: &[Judged<'_>], fact: &str, rubric: &Rubric) -> Vec<String> {
+pub(super) fn values(lines: &[JudgedResult<'_>], fact: &str, rubric: &Rubric) -> Vec<String> {
     let seen: BTreeSet<String> =
         lines.iter().map(|judged| judged.fact(fact).into_owned()).collect();
     let absent: BTreeSet<String> = lines
@@ -315,7 +315,7 @@ pub(super) fn values(lines: &[Judged<'_>], fact: &str, rubric: &Rubric) -> Vec<S
 }
 
 fn notes(
-    lines: &[Judged<'_>],
+    lines: &[JudgedResult<'_>],
     editors: &[EditorScores],
     by: &str,
     types: &[String],
@@ -383,7 +383,7 @@ fn notes(
 }
 
 fn outcomes(
-    lines: &[Judged<'_>],
+    lines: &[JudgedResult<'_>],
     editors: &[EditorScores],
     criteria: &[CriterionName],
 ) -> Vec<Outcomes> {
@@ -411,7 +411,7 @@ fn outcomes(
     rows
 }
 
-fn reasons(lines: &[Judged<'_>]) -> Vec<Reason> {
+fn reasons(lines: &[JudgedResult<'_>]) -> Vec<Reason> {
     let mut by_reason: BTreeMap<(Standing, &str), Vec<usize>> = BTreeMap::new();
     for judged in lines.iter().filter(|judged| judged.standing != Standing::Verdict) {
         let reason = match judged.standing {

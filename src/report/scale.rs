@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::judged::Judged;
+use super::judged::JudgedResult;
 use super::model::CriterionName;
 use super::scores::EditorScores;
 use crate::prompt::Scale;
@@ -82,7 +82,7 @@ impl ScalePoint {
 impl SizeAnalysis {
     /// All that have a target of known size, in the order of the editors.
     pub(super) fn all(
-        lines: &[Judged<'_>],
+        lines: &[JudgedResult<'_>],
         editors: &[EditorScores],
         criteria: &[CriterionName],
     ) -> Vec<Self> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::cases::{Cases, Repeats};
 use super::columns::Column;
-use super::judged::Judged;
+use super::judged::JudgedResult;
 use super::model::{Count, CriterionName, PrintedInterval, Score, TypeCount};
 use super::points::Points;
 use crate::prompt::{Average, Rubric, Scale};
@@ -89,19 +89,19 @@ pub struct TypeScores {
 
 /// The scores of all editors, the best first.
 pub(super) fn editors(
-    lines: &[Judged<'_>],
+    lines: &[JudgedResult<'_>],
     columns: &[Column],
     by: &str,
     types: &[String],
     rubric: &Rubric,
 ) -> Vec<EditorScores> {
-    let mut by_editor: BTreeMap<&str, Vec<&Judged<'_>>> = BTreeMap::new();
+    let mut by_editor: BTreeMap<&str, Vec<&JudgedResult<'_>>> = BTreeMap::new();
     for judged in lines {
         by_editor.entry(judged.editor).or_default().push(judged);
     }
     let asked = asked(lines, columns, by, types);
     let table =
-        Table { columns, by, types, rubric, asked, levels: levels(lines, by, types, rubric) };
+        ScoreTable { columns, by, types, rubric, asked, levels: levels(lines, by, types, rubric) };
     let by_editor: Vec<_> = by_editor.into_iter().collect();
     let mut editors: Vec<EditorScores> =
         by_editor.par_iter().map(|(editor, lines)| table.scores_of(editor, lines)).collect();
@@ -115,7 +115,12 @@ pub(super) fn editors(
 
 /// By column and type: whether anything of it was to be judged. What a criterion does not apply to is
 /// no gap in its coverage.
-fn asked(lines: &[Judged<'_>], columns: &[Column], by: &str, types: &[String]) -> Vec<Vec<bool>> {
+fn asked(
+    lines: &[JudgedResult<'_>],
+    columns: &[Column],
+    by: &str,
+    types: &[String],
+) -> Vec<Vec<bool>> {
     let judged: BTreeSet<(&str, String)> =
         lines.iter().map(|one| (one.criterion.as_str(), one.fact(by).into_owned())).collect();
     let is_asked = |id: &str, kind: &String| judged.contains(&(id, kind.clone()));
@@ -129,7 +134,12 @@ fn asked(lines: &[Judged<'_>], columns: &[Column], by: &str, types: &[String]) -
 }
 
 /// The places of the types within each value of the fact that the pack averages within.
-fn levels(lines: &[Judged<'_>], by: &str, types: &[String], rubric: &Rubric) -> Vec<Vec<usize>> {
+fn levels(
+    lines: &[JudgedResult<'_>],
+    by: &str,
+    types: &[String],
+    rubric: &Rubric,
+) -> Vec<Vec<usize>> {
     let all = || vec![(0..types.len()).collect()];
     let Some(within) = rubric.report.within.as_deref().filter(|within| *within != by) else {
         return all();
@@ -145,7 +155,7 @@ fn levels(lines: &[Judged<'_>], by: &str, types: &[String], rubric: &Rubric) -> 
 }
 
 /// What all editors of a group share.
-struct Table<'a> {
+struct ScoreTable<'a> {
     columns: &'a [Column],
     by: &'a str,
     types: &'a [String],
@@ -154,8 +164,8 @@ struct Table<'a> {
     levels: Vec<Vec<usize>>,
 }
 
-impl Table<'_> {
-    fn scores_of(&self, editor: &str, lines: &[&Judged<'_>]) -> EditorScores {
+impl ScoreTable<'_> {
+    fn scores_of(&self, editor: &str, lines: &[&JudgedResult<'_>]) -> EditorScores {
         let cases = Cases::of(lines, self.columns, self.by, self.types, self.rubric);
         let deviations = self.deviations(lines);
         let intervals = cases.intervals(|cases, drawn| self.numbers(cases, drawn));
@@ -273,7 +283,7 @@ impl Table<'_> {
     }
 
     /// Which lines and labels stand behind each cell.
-    fn add_counts(&self, all: &mut [CriterionScores], lines: &[&Judged<'_>]) {
+    fn add_counts(&self, all: &mut [CriterionScores], lines: &[&JudgedResult<'_>]) {
         let mut keys: Vec<BTreeMap<&str, (usize, f64)>> = vec![BTreeMap::new(); all.len()];
         for judged in lines {
             let at = self.columns.iter().position(|column| column.id() == judged.criterion);
@@ -394,13 +404,13 @@ impl Table<'_> {
     }
 
     /// The sample deviation of every number over the repetitions.
-    fn deviations(&self, lines: &[&Judged<'_>]) -> Vec<Option<f64>> {
+    fn deviations(&self, lines: &[&JudgedResult<'_>]) -> Vec<Option<f64>> {
         let repeats: BTreeSet<u32> = lines.iter().map(|judged| judged.line.repeat).collect();
         if repeats.len() < 2 {
             return Vec::new();
         }
         let of = |repeat: u32| {
-            let own: Vec<&Judged<'_>> =
+            let own: Vec<&JudgedResult<'_>> =
                 lines.iter().filter(|judged| judged.line.repeat == repeat).copied().collect();
             let cases = Cases::of(&own, self.columns, self.by, self.types, self.rubric);
             let once = vec![1; cases.count()];

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use anyhow::{Context as _, bail};
 use rayon::prelude::*;
 
-use super::index::{Index, Row};
+use super::index::{Index, IndexRow};
 use super::page::Pages;
 use super::pictures::PictureNames;
 use super::{ASSETS, ROWS_IN_A_CHUNK, chunks};
@@ -77,7 +77,7 @@ fn write(index: &Index, folder: &Path, progress: &(dyn Fn() + Sync)) -> anyhow::
     }
     put(folder.join("index.html"), &pages.list(index, chunks(index))?)?;
     for (number, entries) in index.entries.chunks(ROWS_IN_A_CHUNK).enumerate() {
-        let rows: Vec<&Row> = entries.iter().map(|entry| &entry.row).collect();
+        let rows: Vec<&IndexRow> = entries.iter().map(|entry| &entry.row).collect();
         let json = script_json(&serde_json::to_string(&rows)?);
         put(
             folder.join(format!("data/{:04}.js", number + 1)),

@@ -31,7 +31,7 @@ pub(crate) struct Index {
 #[derive(Debug)]
 pub(super) struct Entry {
     /// What the list shows of it.
-    pub(super) row: Row,
+    pub(super) row: IndexRow,
     /// Where its trace is; lines from elsewhere have none.
     pub(super) bundle: Option<PathBuf>,
     /// The line of `results.jsonl`, if it came from there.
@@ -46,7 +46,7 @@ pub(super) struct Entry {
 
 /// What the list shows of a judgement. All texts are fit for showing.
 #[derive(Debug, Clone, Default, Serialize)]
-pub(super) struct Row {
+pub(super) struct IndexRow {
     /// Its number, which is its address.
     pub(super) n: usize,
     pub(super) run: String,
@@ -133,7 +133,7 @@ impl Index {
     }
 
     /// The judgements of the same case.
-    pub(super) fn siblings(&self, n: usize) -> impl Iterator<Item = &Row> {
+    pub(super) fn siblings(&self, n: usize) -> impl Iterator<Item = &IndexRow> {
         let numbers = self.entries.get(n).and_then(|entry| self.by_case.get(&entry.row.case));
         numbers.into_iter().flatten().map(|&n| &self.entries[n].row)
     }
@@ -257,7 +257,7 @@ impl Entry {
             let count = |tokens: Option<u64>| tokens.unwrap_or(0);
             count(usage.prompt_tokens).saturating_add(count(usage.completion_tokens))
         });
-        let row = Row {
+        let row = IndexRow {
             case: visible(&line.case),
             editor: shown(&line.editor),
             instruction: shown(&line.instruction),
@@ -275,7 +275,7 @@ impl Entry {
             tokens,
             seconds: line.seconds,
             cost: line.cost,
-            ..Row::default()
+            ..IndexRow::default()
         };
         let searched = searched(&row);
         Self { row, bundle, line: Some(line), searched, case_rank: 0, codes: Codes::default() }
@@ -291,18 +291,18 @@ impl Entry {
     }
 
     fn unreadable(name: &str, bundle: Option<PathBuf>, problem: &str) -> Self {
-        let row = Row {
+        let row = IndexRow {
             case: visible(name),
             outcome: "unreadable",
             reason: visible(problem),
-            ..Row::default()
+            ..IndexRow::default()
         };
         let searched = searched(&row);
         Self { row, bundle, line: None, searched, case_rank: 0, codes: Codes::default() }
     }
 }
 
-fn searched(row: &Row) -> String {
+fn searched(row: &IndexRow) -> String {
     [&row.case, &row.instruction, &row.editor, &row.label, &row.model, &row.reason]
         .map(|text| text.to_lowercase())
         .join("\n")
@@ -333,8 +333,8 @@ pub(super) fn level(score: f64) -> u8 {
 /// repetitions of one judge, else between judges (models, modes, runs).
 fn mark_differences(entries: &mut [Entry]) {
     let mut marks = Vec::new();
-    let mut mark = |name: &'static str, key: fn(&Row) -> [&str; 6]| {
-        let mut groups: BTreeMap<[&str; 6], Vec<&Row>> = BTreeMap::new();
+    let mut mark = |name: &'static str, key: fn(&IndexRow) -> [&str; 6]| {
+        let mut groups: BTreeMap<[&str; 6], Vec<&IndexRow>> = BTreeMap::new();
         for entry in entries.iter().filter(|entry| entry.row.outcome == "verdict") {
             groups.entry(key(&entry.row)).or_default().push(&entry.row);
         }

@@ -13,7 +13,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::conversation::{Conversation, OutcomeView, PartView, PictureView, pretty, seconds};
-use super::index::{Entry, Index, Row};
+use super::index::{Entry, Index, IndexRow};
 use super::pictures::PictureNames;
 use crate::answer::AnswerForm;
 use crate::case::Facts;
@@ -46,13 +46,13 @@ struct CriterionView {
 
 #[derive(Debug, Serialize)]
 struct PageView<'a> {
-    row: &'a Row,
+    row: &'a IndexRow,
     total: usize,
     previous: Option<usize>,
     next: Option<usize>,
     notices: Vec<String>,
     judged: Option<JudgedView>,
-    siblings: Vec<&'a Row>,
+    siblings: Vec<&'a IndexRow>,
     more_siblings: usize,
     manifest: Option<String>,
     events: Vec<RawEvent>,
@@ -145,7 +145,7 @@ impl Pages {
                 }
             };
         // The same edit first, then what other editors made of the case.
-        let mut siblings: Vec<&Row> = index.siblings(n).filter(|other| other.n != n).collect();
+        let mut siblings: Vec<&IndexRow> = index.siblings(n).filter(|other| other.n != n).collect();
         siblings.sort_by_key(|other| other.editor != row.editor);
         let more_siblings = siblings.len().saturating_sub(MOST_SIBLINGS);
         siblings.truncate(MOST_SIBLINGS);

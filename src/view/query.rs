@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::index::{Entry, Index, Row};
+use super::index::{Entry, Index, IndexRow};
 
 /// The most rows of one answer.
 const MOST_ROWS: usize = 500;
@@ -44,7 +44,7 @@ pub(super) struct Answer<'a> {
     /// How many were asked for.
     matched: usize,
     offset: usize,
-    rows: Vec<&'a Row>,
+    rows: Vec<&'a IndexRow>,
     /// By filter: each value, and how many rows would be left with it.
     facets: BTreeMap<&'static str, Vec<(&'a str, usize)>>,
     /// By step of the scale, and by outcome for what has none: how many rows of those matched.
@@ -61,7 +61,7 @@ struct Around {
 }
 
 /// A filter: its name, what a row has there, what is asked.
-type Filter = (&'static str, fn(&Row) -> &str, fn(&Query) -> &str);
+type Filter = (&'static str, fn(&IndexRow) -> &str, fn(&Query) -> &str);
 
 const FILTERS: [Filter; 9] = [
     ("run", |row| &row.run, |query| &query.run),
