@@ -16,8 +16,15 @@ import numpy as np
 import edits
 import nuisances
 import photos
+import signs
 
-PER_KIND = {"bench": 20, "stress": 16}
+PER_KIND = {"bench": 20, "stress": 16, "text": 9, "text-hard": 5}
+KINDS = {
+    "bench": nuisances.BENCHMARK,
+    "stress": nuisances.STRESS,
+    "text": nuisances.TEXT,
+    "text-hard": nuisances.HARD,
+}
 UNEDITED_PER_NUISANCE = 4
 STILL_THERE = 0.9  # an edit counts where this share of its box is left in the frame
 
@@ -25,8 +32,9 @@ STILL_THERE = 0.9  # an edit counts where this share of its box is left in the f
 def plan(which, per_kind=None):
     """(kind, nuisance, edited) for every pair of the set."""
     per_kind = per_kind or PER_KIND[which]
-    kinds = nuisances.BENCHMARK if which == "bench" else nuisances.STRESS
-    pairs = [(kind, kind, True) for kind in kinds for _ in range(per_kind)]
+    pairs = [(kind, kind, True) for kind in KINDS[which] for _ in range(per_kind)]
+    if which.startswith("text"):  # one of each kind is not edited
+        pairs += [(f"unedited-{kind}", kind, False) for kind in KINDS[which]]
     if which == "stress":  # a large edit is regeneration, which is among the others already
         unedited = [name for name in {**nuisances.BENCHMARK, **nuisances.STRESS} if name != "large-edit"]
         pairs += [(f"unedited-{name}", name, False) for name in unedited for _ in range(UNEDITED_PER_NUISANCE)]
@@ -55,10 +63,12 @@ def make_pair(job):
     out, number, kind, nuisance, edited, picked, seed = job
     cv2.setNumThreads(1)
     rng = np.random.default_rng([seed, number, len(kind)])
-    source, other = (photos.take(path, rng) for path in picked)
-    image, made = (add_edits(source, other, kind == "large-edit", rng) if edited else (source, []))
-    change = {**nuisances.BENCHMARK, **nuisances.STRESS}[nuisance]
-    result, quality, kept = change(image, rng)
+    if nuisance.startswith("text"):
+        source, image, made = signs.draw_signs(photos.take(picked[0], rng, photos.LARGE), rng, edited)
+    else:
+        source, other = (photos.take(path, rng) for path in picked)
+        image, made = (add_edits(source, other, kind == "large-edit", rng) if edited else (source, []))
+    result, quality, kept = nuisances.ALL[nuisance](image, rng)
     for entry in made:
         entry["counts"] = share_inside(entry["box"], kept) >= STILL_THERE
     a, b = f"{number:03}-{kind}-a.png", f"{number:03}-{kind}-b.{'jpg' if quality else 'png'}"
@@ -102,12 +112,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cache", required=True, help="where photographs are kept")
     parser.add_argument("--out", required=True)
-    parser.add_argument("--set", choices=["bench", "stress"], default="bench")
+    parser.add_argument("--set", choices=list(PER_KIND), default="bench")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--per-kind", type=int)
     parser.add_argument("--photos", choices=["all", "even", "odd"], default="all", help="every second photograph")
     args = parser.parse_args()
-    pictures = every_second(photos.collect(args.cache), args.photos)
+    pictures = every_second(photos.collect(args.cache, photos.longest_of(args.set)), args.photos)
     pairs = make_set(pictures, args.out, args.set, args.seed, args.per_kind)
     print(f"{len(pairs)} pairs, {sum(len(p['edits']) for p in pairs)} edits from {len(pictures)} photographs")
 

@@ -94,6 +94,73 @@ def warped3(image, rng):
     return warp(image, rng, 3, 1 / 8), 92, whole(image)
 
 
+def jpeg88(image, rng):
+    return image, 88, whole(image)
+
+
+def tone_jpeg82(image, rng):
+    return tone_jpeg78(image, rng)[0], 82, whole(image)
+
+
+def returned1536(image, rng):
+    return to_long_side(image, 1536), None, whole(image)
+
+
+def softer1248(image, rng):
+    small = cv2.GaussianBlur(to_long_side(image, 1248), (0, 0), rng.uniform(0.4, 0.7)).astype(np.float32)
+    return to_bytes(small + rng.normal(0, 2.5, small.shape)), None, whole(image)
+
+
+def moved(image, rng):
+    height, width = image.shape[:2]
+    factor = 1 + 0.01 * rng.choice([-1, 1])
+    dx, dy = rng.uniform(0.004, 0.01, 2) * rng.choice([-1, 1], 2) * max(width, height)
+    matrix = np.float32([[factor, 0, (1 - factor) * width / 2 + dx], [0, factor, (1 - factor) * height / 2 + dy]])
+    result = cv2.warpAffine(image, matrix, (width, height), flags=cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT)
+    return result, 92, whole(image)
+
+
+def warped_noisy(image, rng):
+    result = warp(image, rng, 1.5, 1 / 8).astype(np.float32)
+    return to_bytes(result + rng.normal(0, 2.5, result.shape)), None, whole(image)
+
+
+def cut_some(image, rng):
+    part, kept = cut(image, rng, 0.02, 0.06)
+    return part, 92, kept
+
+
+def warped4(image, rng):
+    return warp(image, rng, 4, 1 / 8), 92, whole(image)
+
+
+def softly_regenerated(image, rng):
+    height, width = image.shape[:2]
+    small = resize(image, (round(width * 0.75), round(height * 0.75)))
+    back = cv2.resize(small, (width, height), interpolation=cv2.INTER_CUBIC)
+    back = cv2.GaussianBlur(back, (0, 0), 0.5).astype(np.float32)
+    return to_bytes(back + rng.normal(0, 3, back.shape)), 90, whole(image)
+
+
+def sharpened(image, rng):
+    soft = cv2.GaussianBlur(image, (0, 0), 1.2)
+    return cv2.addWeighted(image, 1.6, soft, -0.6, 0), 92, whole(image)
+
+
+def shifted(image, rng):
+    return shift(image, *(0.4 * rng.choice([-1, 1], 2))), 92, whole(image)
+
+
+def redrawn_detail(image, rng):
+    """Every detail a little elsewhere: moves of 1 px on a grid of 24."""
+    height, width = image.shape[:2]
+    grid = (height // 24 + 2, width // 24 + 2)
+    moves = [cv2.resize(rng.uniform(-1, 1, grid).astype(np.float32), (width, height), interpolation=cv2.INTER_CUBIC) for _ in "xy"]
+    x, y = np.meshgrid(np.arange(width, dtype=np.float32), np.arange(height, dtype=np.float32))
+    result = cv2.remap(image, x + moves[0], y + moves[1], cv2.INTER_CUBIC, borderMode=cv2.BORDER_REFLECT)
+    return result, 92, whole(image)
+
+
 def cut(image, rng, least, most):
     height, width = image.shape[:2]
     x1, x2 = int(width * rng.uniform(least, most)), width - int(width * rng.uniform(least, most))
@@ -159,3 +226,23 @@ STRESS = {
     "warped3": warped3,
     "large-edit": regenerated,
 }
+TEXT = {
+    "text-none": none,
+    "text-jpeg88": jpeg88,
+    "text-tone-jpeg82": tone_jpeg82,
+    "text-returned1536": returned1536,
+    "text-softer1248": softer1248,
+    "text-moved": moved,
+    "text-warped": warped_noisy,
+}
+HARD = {
+    "text-relit": relit,
+    "text-rotated": rotated,
+    "text-cut": cut_some,
+    "text-warped4": warped4,
+    "text-regenerated": softly_regenerated,
+    "text-sharpened": sharpened,
+    "text-shifted": shifted,
+    "text-redrawn-detail": redrawn_detail,
+}
+ALL = {**BENCHMARK, **STRESS, **TEXT, **HARD}

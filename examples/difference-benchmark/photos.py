@@ -15,7 +15,8 @@ import cv2
 import numpy as np
 
 LONGEST = 2800  # enough to crop 0.9-2 K pictures from, and quick to load again
-SHORTEST, MIDDLE = 900, 2000  # the long side of a benchmark picture
+LONGEST_LARGE = 4096
+USUAL, LARGE = (900, 2000), (2000, 4096)  # the long side of a picture
 TEXTURED_SHARE = 0.25  # of 16x16 blocks; below it the picture is nearly a plain surface
 
 DEBIAN = {
@@ -31,15 +32,21 @@ DEBIAN = {
 }
 
 
-def collect(cache):
+def longest_of(which):
+    """The long side up to which photographs are kept for a set."""
+    return LONGEST_LARGE if which.startswith("text") else LONGEST
+
+
+def collect(cache, longest=LONGEST):
     """Paths of all photographs, shrunk and stored under `cache`; the order is always the same."""
-    store = Path(cache) / "photographs"
+    large = longest == LONGEST_LARGE
+    store, least = Path(cache) / ("photographs-large" if large else "photographs"), (LARGE if large else USUAL)[0]
     if not (store / "complete").exists():
         store.mkdir(parents=True, exist_ok=True)
         for source, name in [*from_wheels(), *from_debian(Path(cache) / "debian")]:
             image = cv2.imread(str(source), cv2.IMREAD_COLOR)
-            if image is not None and max(image.shape[:2]) >= SHORTEST:
-                save(store / f"{name}.png", shrink(image, LONGEST))
+            if image is not None and max(image.shape[:2]) >= least:
+                save(store / f"{name}.png", shrink(image, longest))
         (store / "complete").touch()
     return sorted(store.glob("*.png"))
 
@@ -95,20 +102,20 @@ def download(package, folder):
     return apt(*options, "update") and apt(*options, "download", package)
 
 
-def take(path, rng):
-    """A picture of 0.9-2 K: a random part of the photograph, shrunk but never enlarged."""
+def take(path, rng, sides=USUAL):
+    """A picture with such a long side: a random part of the photograph, shrunk but never enlarged."""
     photo = cv2.imread(str(path), cv2.IMREAD_COLOR)
     height, width = photo.shape[:2]
     part = photo
     for _ in range(20):
         w, h = (int(side * rng.uniform(0.55, 1)) for side in (width, height))
-        if max(w, h) < SHORTEST or not 0.5 <= w / h <= 2:
+        if max(w, h) < sides[0] or not 0.5 <= w / h <= 2:
             continue
         x, y = rng.integers(0, width - w + 1), rng.integers(0, height - h + 1)
         part = photo[y : y + h, x : x + w]
         if textured_share(part) >= TEXTURED_SHARE:
             break
-    return shrink(part, rng.uniform(SHORTEST, MIDDLE))
+    return shrink(part, rng.uniform(*sides))
 
 
 def textured_share(image):

@@ -3,6 +3,7 @@
 //! Every picture becomes 8-bit RGB: orientation applied, alpha laid over white, 16 bits rounded to
 //! 8. The content decides what a file is, never its extension.
 
+use std::borrow::Cow;
 use std::fs;
 use std::io::{BufRead, BufReader, Cursor, Read as _, Seek};
 use std::path::Path;
@@ -32,6 +33,9 @@ const MAX_DECODED_BYTES: u64 = 1 << 30;
 const WORKSPACE: u64 = 64 << 20;
 /// The largest file that is read at all.
 pub const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// How pictures are resized that somebody looks at.
+const SHARP: fast_image_resize::FilterType = fast_image_resize::FilterType::Lanczos3;
 
 /// What is shown where a picture has ended.
 const BEYOND: Rgb<u8> = Rgb([128; 3]);
@@ -139,6 +143,28 @@ impl Picture {
         self.part(&PixelBox::whole(self.size()), size)
     }
 
+    /// The picture at another size, each pixel the mean of those that it stands for where it is smaller.
+    pub(crate) fn averaged(&self, size: Size) -> Cow<'_, Self> {
+        let own = self.size();
+        if size == own {
+            return Cow::Borrowed(self);
+        }
+        let shrinks = size.width <= own.width && size.height <= own.height;
+        let filter = if shrinks {
+            fast_image_resize::FilterType::Box
+        } else {
+            fast_image_resize::FilterType::Bilinear
+        };
+        let resized = fast_resized(
+            &self.0,
+            &PixelBox::whole(own),
+            size.width.max(1),
+            size.height.max(1),
+            filter,
+        );
+        Cow::Owned(resized.map_or_else(|| self.resized(size), Self))
+    }
+
     /// The part under `area`, in whole pixels, at the size `size`.
     pub(crate) fn part(&self, area: &PixelBox, size: Size) -> Self {
         let area = area.whole_pixels(self.size());
@@ -146,7 +172,7 @@ impl Picture {
             return self.cropped(&area);
         }
         let (width, height) = (size.width.max(1), size.height.max(1));
-        fast_resized(&self.0, &area, width, height).map_or_else(
+        fast_resized(&self.0, &area, width, height, SHARP).map_or_else(
             || {
                 let part = self.cropped(&area).0;
                 Self(image::imageops::resize(&part, width, height, FilterType::Lanczos3))
@@ -171,7 +197,7 @@ impl Picture {
         let [left, top, right, bottom] = to.edges().map(|edge| edge.round().max(0.0) as u32);
         let (width, height) = (right.saturating_sub(left), bottom.saturating_sub(top));
         let seen = (width > 0 && height > 0 && !from.is_empty())
-            .then(|| fast_resized(&self.0, &from, width, height))
+            .then(|| fast_resized(&self.0, &from, width, height, SHARP))
             .flatten();
         let mut shown = RgbImage::from_pixel(size.width.max(1), size.height.max(1), BEYOND);
         if let Some(seen) = seen {
@@ -224,12 +250,18 @@ pub fn extension_of(bytes: &[u8]) -> Option<&'static str> {
 }
 
 /// `None` only for sizes that the library refuses.
-fn fast_resized(pixels: &RgbImage, area: &PixelBox, width: u32, height: u32) -> Option<RgbImage> {
+fn fast_resized(
+    pixels: &RgbImage,
+    area: &PixelBox,
+    width: u32,
+    height: u32,
+    filter: fast_image_resize::FilterType,
+) -> Option<RgbImage> {
     let (from, mut resized) = (pixels.dimensions(), RgbImage::new(width, height));
     // Typed, because only the kernels of one kind of pixel are compiled then.
     let source = TypedImageRef::<U8x3>::from_buffer(from.0, from.1, pixels.as_raw()).ok()?;
     let mut target = TypedImage::<U8x3>::from_buffer(width, height, &mut resized).ok()?;
-    let filter = ResizeAlg::Convolution(fast_image_resize::FilterType::Lanczos3);
+    let filter = ResizeAlg::Convolution(filter);
     let options =
         ResizeOptions::new().resize_alg(filter).crop(area.x1, area.y1, area.width(), area.height());
     Resizer::new().resize_typed(&source, &mut target, &options).ok()?;

@@ -188,7 +188,7 @@ fn textured(first: &Plane, second: &Plane) -> Plane {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn gradient([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
+pub(super) fn gradient([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
     let n = out.len();
     let (above, row, below) = (&above[..n], &row[..n], &below[..n]);
     out[0] = 0.0;
@@ -200,7 +200,7 @@ fn gradient([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn maxima([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
+pub(super) fn maxima([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
     let n = out.len();
     let (above, row, below) = (&above[..n], &row[..n], &below[..n]);
     let max = |a: f32, b: f32| if a > b { a } else { b };
@@ -213,7 +213,7 @@ fn maxima([above, row, below]: [&[f32]; 3], out: &mut [f32]) {
 }
 
 #[multiversion(targets("x86_64+avx2"))]
-fn smaller(row: &[f32], out: &mut [f32]) {
+pub(super) fn smaller(row: &[f32], out: &mut [f32]) {
     for (out, v) in out.iter_mut().zip(row) {
         *out = if *v < *out { *v } else { *out };
     }
@@ -338,7 +338,7 @@ impl NoiseCurve {
 }
 
 /// The curve through `points`, continued at its end with its last slope, 0 to `steepest`.
-fn interpolated(points: &[(f32, f32)], at: f32, steepest: f32) -> f32 {
+pub(super) fn interpolated(points: &[(f32, f32)], at: f32, steepest: f32) -> f32 {
     let (Some(first), Some(last)) = (points.first(), points.last()) else { return 0.0 };
     if at <= first.0 {
         return first.1;

@@ -1,26 +1,23 @@
 //! What an editor changed: local differences that remain when everything that is no edit (size,
 //! compression, tone, noise, small moves, a cut frame) is made up for.
 
+mod coarse;
+mod exact;
 mod measure;
+mod native;
 mod radiometry;
 mod regions;
 mod report;
 mod settings;
 mod tool;
 
-pub use settings::Settings;
+pub use settings::{Native, Settings};
 pub use tool::{DifferenceArgs, LocalizeDifferences};
 
-use self::measure::Measure;
-use self::radiometry::Radiometry;
-use self::regions::Blob;
-use crate::coords::{PixelBox, Size};
+use self::coarse::Coarse;
+use crate::coords::PixelBox;
 use crate::picture::Picture;
-use crate::registration::flow::Flow;
 use crate::registration::frame::{Frame, frame_size};
-use crate::registration::global::pyramid;
-use crate::registration::plane::Plane;
-use crate::registration::warp::warp;
 use crate::registration::{FRAME, Registration};
 
 /// What differs between two pictures.
@@ -96,11 +93,9 @@ fn compare_in_pool(
     settings: &Settings,
 ) -> Comparison {
     let size = frame_size(first.size(), second.size(), FRAME);
-    let (width, height) = (size.width as usize, size.height as usize);
-    let source = Frame::of(first, size);
-    let edited = Frame::of(second, size);
+    let frames = (Frame::of(first, size), Frame::of(second, size));
     // Frames are compared first: they are small, and nearly always tell the pictures apart.
-    if source == edited && first == second {
+    if frames.0 == frames.1 && first == second {
         return Comparison {
             regions: Vec::new(),
             left_out: 0,
@@ -110,120 +105,87 @@ fn compare_in_pool(
             nuisance: Nuisance::default(),
         };
     }
-    let (mut levels, edited_levels) =
-        rayon::join(|| pyramid(&source.luma), || pyramid(&edited.luma));
-    let (registration, found) =
-        Registration::of_levels(first.size(), second.size(), &mut levels, &edited_levels);
-    let flow = if registration.is_reliable() {
-        Flow::estimate(&levels, &edited_levels, (width, height), &found)
-    } else {
-        Flow::none(width, height)
+    let exact = exact::changes(first, second, settings);
+    let coarse = Coarse::look((first, second), frames, size, exact.is_some(), settings);
+    let components = coarse.components(settings);
+    let registration = coarse.registration.clone();
+    let mut regions: Vec<Region> = match exact {
+        Some(blobs) => {
+            blobs.iter().map(|blob| exact::region(blob, first, second, &coarse, settings)).collect()
+        }
+        None => {
+            let regions =
+                components.blobs.iter().map(|blob| coarse.region(blob, settings)).collect();
+            let fine = if native::is_worthwhile(first.size(), second.size(), settings)
+                && registration.is_reliable()
+            {
+                native::find(first, second, &coarse, settings)
+            } else {
+                Vec::new()
+            };
+            together(regions, fine, &registration)
+        }
     };
-    let warped = warp(edited, &found.affine, &flow, settings.border);
-    let (rgb, mask) = (&warped.rgb, &warped.mask);
-    let radiometry = Radiometry::estimate(&source.rgb, rgb, mask, settings);
-    let measure = measure::measure(&source.rgb, rgb, mask, &radiometry, warped.moved, settings);
-    let found = regions::find(&measure, settings);
-
-    let scale = f64::from(first.size().long_side()) / f64::from(size.long_side());
-    let left_out = found.blobs.len().saturating_sub(max_regions);
-    let regions = found
-        .blobs
-        .iter()
-        .take(max_regions)
-        .map(|blob| {
-            let [own, their] = colours(blob, &source.rgb, rgb, &radiometry, &measure, settings);
-            let mut region = region(blob, &registration, size, settings);
-            (region.colour_first, region.colour_second) = (own, their);
-            region.structure = structure(blob, &measure, settings);
-            region
-        })
-        .collect();
-    let tone = radiometry.curves.iter().map(|c| f64::from(c.strength())).sum::<f64>() / 3.0;
+    regions.sort_by(|a, b| b.mass.total_cmp(&a.mass));
+    let left_out = regions.len().saturating_sub(max_regions);
+    regions.truncate(max_regions);
     Comparison {
         regions,
         left_out,
-        changed_everywhere: found.differing > settings.everywhere || !registration.is_reliable(),
-        differing: found.differing,
+        changed_everywhere: components.differing > settings.everywhere
+            || !registration.is_reliable(),
+        differing: components.differing,
         registration,
-        nuisance: Nuisance {
-            warp: f64::from(flow.reach()) * scale,
-            tone,
-            blur: f64::from(radiometry.blur) * scale,
-            relighting: f64::from(radiometry.light.reach()),
-            noise: f64::from(measure.noise),
-        },
+        nuisance: coarse.nuisance(),
     }
 }
 
-fn region(blob: &Blob, registration: &Registration, frame: Size, settings: &Settings) -> Region {
-    let (first, second) = (registration.first(), registration.second());
-    let [x1, y1, x2, y2] = blob.area.map(|v| v as f64);
-    let bbox = PixelBox::new(x1, y1, x2, y2)
-        .grown(settings.padding, settings.padding)
-        .mapped(&PixelBox::whole(frame), &PixelBox::whole(first))
-        .whole_pixels(first);
-    Region {
-        bbox,
-        bbox_second: registration.to_second(&bbox).whole_pixels(second),
-        area_fraction: bbox.area() / first.area().max(1) as f64,
-        strength: f64::from(blob.peak_difference),
-        significance: f64::from(blob.peak_z),
-        mass: f64::from(blob.mass),
-        colour_first: [0.0; 3],
-        colour_second: [0.0; 3],
-        structure: 0.0,
-    }
-}
-
-/// The pixels of a blob's box that differ.
-fn differing<'a>(
-    blob: &'a Blob,
-    measure: &'a Measure,
-    settings: &'a Settings,
-) -> impl Iterator<Item = (usize, usize)> + 'a {
-    let [x1, y1, x2, y2] = blob.area;
-    (y1..y2)
-        .flat_map(move |y| (x1..x2).map(move |x| (x, y)))
-        .filter(|&(x, y)| measure.z.row(y)[x] > settings.region_z)
-}
-
-/// Mean colours of the differing pixels, in the first picture as the second would show it, and in
-/// the second.
-fn colours(
-    blob: &Blob,
-    first: &[Plane; 3],
-    second: &[Plane; 3],
-    radiometry: &Radiometry,
-    measure: &Measure,
-    settings: &Settings,
-) -> [[f64; 3]; 2] {
-    let mut sums = [[0.0f64; 3]; 2];
-    let mut count = 0.0f64;
-    for (x, y) in differing(blob, measure, settings) {
-        for c in 0..3 {
-            let own = radiometry.predicted(c, first[c].row(y)[x], x, y);
-            sums[0][c] += f64::from(own);
-            sums[1][c] += f64::from(second[c].row(y)[x]);
+/// A fine region widens the coarse one that it overlaps, unless both together were much larger than
+/// either.
+fn together(
+    mut coarse: Vec<Region>,
+    fine: Vec<Region>,
+    registration: &Registration,
+) -> Vec<Region> {
+    /// So many times larger.
+    const MUCH: f64 = 4.0;
+    let mut apart = Vec::new();
+    for region in fine {
+        let overlapped = coarse.iter_mut().find(|other| {
+            let union = region.bbox.union(&other.bbox).area();
+            !region.bbox.intersection(&other.bbox).is_empty()
+                && union <= MUCH * region.bbox.area().max(other.bbox.area())
+        });
+        match overlapped {
+            Some(other) => {
+                let widened = Region::new(other.bbox.union(&region.bbox), registration);
+                other.bbox = widened.bbox;
+                other.bbox_second = widened.bbox_second;
+                other.area_fraction = widened.area_fraction;
+                other.strength = other.strength.max(region.strength);
+                other.significance = other.significance.max(region.significance);
+            }
+            None => apart.push(region),
         }
-        count += 1.0;
     }
-    sums.map(|sum| sum.map(|s| s / count.max(1.0)))
+    coarse.extend(apart);
+    coarse
 }
 
-/// How far the brightness's slope changed, on average over the differing pixels.
-fn structure(blob: &Blob, measure: &Measure, settings: &Settings) -> f64 {
-    let slopes = |plane: &Plane, x: usize, y: usize| {
-        let right = plane.row(y)[(x + 1).min(plane.width - 1)];
-        let below = plane.row_clamped(y as isize + 1)[x];
-        (right - plane.row(y)[x], below - plane.row(y)[x])
-    };
-    let (mut sum, mut count) = (0.0f64, 0.0f64);
-    for (x, y) in differing(blob, measure, settings) {
-        let (a, b) = (slopes(&measure.luma[0], x, y), slopes(&measure.luma[1], x, y));
-        let (dx, dy) = (f64::from(b.0 - a.0), f64::from(b.1 - a.1));
-        sum += (dx * dx + dy * dy).sqrt();
-        count += 1.0;
+impl Region {
+    /// A place of which nothing is known yet but where it is.
+    fn new(bbox: PixelBox, registration: &Registration) -> Self {
+        let (first, second) = (registration.first(), registration.second());
+        Self {
+            bbox,
+            bbox_second: registration.to_second(&bbox).whole_pixels(second),
+            area_fraction: bbox.area() / first.area().max(1) as f64,
+            strength: 0.0,
+            significance: 0.0,
+            mass: 0.0,
+            colour_first: [0.0; 3],
+            colour_second: [0.0; 3],
+            structure: 0.0,
+        }
     }
-    sum / count.max(1.0)
 }

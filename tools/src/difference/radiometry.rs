@@ -68,6 +68,12 @@ impl Radiometry {
         Self { curves, blur, light }
     }
 
+    /// Nothing changed.
+    pub(crate) fn none() -> Self {
+        let light = Relighting::none(3, RELIGHT_CELL);
+        Self { curves: [Curve::default(); 3], blur: 0.0, light }
+    }
+
     /// A value of the first picture as the second one would show it.
     pub(crate) fn predicted(&self, channel: usize, value: f32, x: usize, y: usize) -> f32 {
         let gain = self.light.at(channel, x, y, QUARTER);
@@ -92,6 +98,11 @@ impl Curve {
         let t = value * (2.0 / 255.0) - 1.0;
         let [a, b, c, d] = self.0;
         value + (a + t * (b + t * (c + t * d)))
+    }
+
+    /// What becomes of each of the 256 levels.
+    pub(crate) fn table(&self) -> [f32; 256] {
+        std::array::from_fn(|v| self.apply(v as f32).clamp(0.0, 255.0))
     }
 
     /// Mean absolute change over the values 0 to 255.

@@ -20,7 +20,7 @@ pub(crate) struct Blob {
 }
 
 impl Blob {
-    fn with(&self, other: &Self) -> Self {
+    pub(crate) fn with(&self, other: &Self) -> Self {
         let (a, b) = (self.area, other.area);
         Self {
             area: [a[0].min(b[0]), a[1].min(b[1]), a[2].max(b[2]), a[3].max(b[3])],
@@ -31,7 +31,7 @@ impl Blob {
         }
     }
 
-    fn is_near(&self, other: &Self, gap: usize) -> bool {
+    pub(crate) fn is_near(&self, other: &Self, gap: usize) -> bool {
         let (a, b) = (self.area, other.area);
         a[0] <= b[2] + gap && b[0] <= a[2] + gap && a[1] <= b[3] + gap && b[1] <= a[3] + gap
     }
@@ -68,7 +68,7 @@ pub(crate) fn find(measure: &Measure, settings: &Settings) -> Found {
     Found { blobs, differing }
 }
 
-fn strongest_first(blobs: &mut [Blob]) {
+pub(crate) fn strongest_first(blobs: &mut [Blob]) {
     blobs.sort_by(|a, b| b.mass.total_cmp(&a.mass).then(a.area.cmp(&b.area)));
 }
 
@@ -146,7 +146,7 @@ fn components(measure: &Measure, settings: &Settings) -> Vec<Blob> {
     joined.into_iter().flatten().collect()
 }
 
-fn root(parents: &mut [usize], mut label: usize) -> usize {
+pub(crate) fn root(parents: &mut [usize], mut label: usize) -> usize {
     while parents[label] != label {
         parents[label] = parents[parents[label]];
         label = parents[label];

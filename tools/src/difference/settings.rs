@@ -49,6 +49,70 @@ pub struct Settings {
     pub border: usize,
     /// The picture changed everywhere where more than this part of it differs.
     pub everywhere: f64,
+    /// The second look, at the pictures' own resolution.
+    pub native: Native,
+}
+
+/// How small differences are found at the pictures' own resolution, in its pixels.
+#[derive(Debug, Clone, Serialize, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields, default)]
+pub struct Native {
+    /// Pictures with a shorter long side have hardly more detail than the coarse frame.
+    pub least_side: u32,
+    /// No finer than this long side.
+    pub longest: u32,
+    /// A component holds pixels above [`Settings::region_z`] and this difference …
+    pub region_difference: f32,
+    /// … and somewhere exceeds this in units of noise, …
+    pub peak_z: f32,
+    /// … this in grey levels …
+    pub peak_difference: f32,
+    /// … and has this mass.
+    pub least_mass: f32,
+    /// So much of its mass must be left when its surroundings are laid onto each other anew.
+    pub kept: f32,
+    /// At most this many components are looked at closer.
+    pub most: usize,
+    /// What is lower than this part of the long side can be lettering, …
+    pub line: f64,
+    /// … whose characters are at most this many heights apart.
+    pub line_gap: f64,
+    /// A region that has less than this part of the strongest one's mass is not worth a look.
+    pub least_share: f32,
+}
+
+impl Default for Native {
+    fn default() -> Self {
+        Self {
+            least_side: 960,
+            longest: 4096,
+            region_difference: 8.0,
+            peak_z: 7.5,
+            peak_difference: 12.0,
+            least_mass: 20.0,
+            kept: 0.3,
+            most: 60,
+            line: 0.03,
+            line_gap: 6.0,
+            least_share: 0.003,
+        }
+    }
+}
+
+impl Native {
+    fn check(&self) -> Result<(), String> {
+        within("settings.native.least_side", self.least_side, 1..=65_535)?;
+        within("settings.native.longest", self.longest, 1..=8192)?;
+        within("settings.native.region_difference", self.region_difference, 0.0..=1e6)?;
+        within("settings.native.peak_z", self.peak_z, 0.0..=1e6)?;
+        within("settings.native.peak_difference", self.peak_difference, 0.0..=1e6)?;
+        within("settings.native.least_mass", self.least_mass, 0.0..=1e9)?;
+        within("settings.native.kept", self.kept, 0.0..=1.0)?;
+        within("settings.native.most", self.most, 1..=1000)?;
+        within("settings.native.line", self.line, 0.0..=1.0)?;
+        within("settings.native.line_gap", self.line_gap, 0.0..=100.0)?;
+        within("settings.native.least_share", self.least_share, 0.0..=1.0)
+    }
 }
 
 impl Default for Settings {
@@ -72,6 +136,7 @@ impl Default for Settings {
             padding: 2.0,
             border: 3,
             everywhere: 0.5,
+            native: Native::default(),
         }
     }
 }
@@ -97,6 +162,7 @@ impl Settings {
         within("settings.least_share", self.least_share, 0.0..=1.0)?;
         within("settings.padding", self.padding, 0.0..=1000.0)?;
         within("settings.border", self.border, 0..=1000)?;
-        within("settings.everywhere", self.everywhere, 0.0..=1.0)
+        within("settings.everywhere", self.everywhere, 0.0..=1.0)?;
+        self.native.check()
     }
 }

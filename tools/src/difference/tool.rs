@@ -103,7 +103,7 @@ impl Tool for LocalizeDifferences {
     }
 
     fn version(&self) -> u64 {
-        2
+        3
     }
 
     fn call(&self, args: DifferenceArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {

@@ -8,7 +8,7 @@ use super::global::{Affine, Found, Level};
 use super::plane::{Histogram, Lookup, Plane};
 
 /// Pixels of the frame per cell of the field.
-const CELL: usize = 8;
+pub(crate) const CELL: usize = 8;
 /// The passes, from wide to narrow.
 const PASSES: [Pass; 3] = [
     Pass { scale: 4, window: 0.094, cell: 24, iterations: 3 },
@@ -45,6 +45,24 @@ struct Pass {
     iterations: usize,
 }
 
+/// The windows of a step, in pixels of the frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Windows {
+    /// σ of each.
+    pub(crate) sigma: f32,
+    /// Side of the cells on which moments are gathered.
+    pub(crate) cell: usize,
+}
+
+/// How far a step of the field went, in pixels of the frame.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Step {
+    /// Anywhere.
+    pub(crate) longest: f32,
+    /// In all but one of twenty cells.
+    pub(crate) most: f32,
+}
+
 /// A smooth field of moves, in pixels of the frame, one per cell.
 #[derive(Debug, Clone)]
 pub(crate) struct Flow {
@@ -59,6 +77,22 @@ impl Flow {
     pub(crate) fn none(width: usize, height: usize) -> Self {
         let grid = || Plane::new(width.div_ceil(CELL), height.div_ceil(CELL));
         Self { u: grid(), v: grid(), bias: grid() }
+    }
+
+    /// The field of a frame of the size `from` for one of another size.
+    pub(crate) fn resampled(&self, size: (usize, usize), from: (usize, usize)) -> Self {
+        let mut flow = Self::none(size.0, size.1);
+        let (across, down) = (from.0 as f32 / size.0 as f32, from.1 as f32 / size.1 as f32);
+        let fields = [(&mut flow.u, &self.u, 1.0 / across), (&mut flow.v, &self.v, 1.0 / down)];
+        for (out, field, factor) in fields {
+            out.fill_rows(|j, row| {
+                for (i, value) in row.iter_mut().enumerate() {
+                    let at = |k: usize, ratio: f32| (k as f32 + 0.5) * ratio - 0.5;
+                    *value = field.sample(at(i, across), at(j, down)) * factor;
+                }
+            });
+        }
+        flow
     }
 
     /// The longest move along an axis.
@@ -92,18 +126,31 @@ impl Flow {
             let Some(index) = first.iter().rposition(|level| level.scale <= pass.scale) else {
                 continue;
             };
-            let search = Search { first: &first[index], second: &second[index], pass, global };
+            let windows = Windows { sigma: pass.window * long, cell: pass.cell };
             for _ in 0..pass.iterations {
-                let step = search.iterate(&mut flow, &mut sigma, pass.window * long);
+                let step = flow.step(&first[index], &second[index], global, windows, &mut sigma);
                 for v in flow.u.data.iter_mut().chain(&mut flow.v.data) {
                     *v = v.clamp(-most, most);
                 }
-                if step < SHORTEST_STEP {
+                if step.longest < SHORTEST_STEP {
                     break;
                 }
             }
         }
         flow
+    }
+
+    /// One step toward the field that remains after `global`, as two levels of the frames tell it;
+    /// `sigma` is the scale of what remains of the brightness, and is told anew.
+    pub(crate) fn step(
+        &mut self,
+        first: &Level,
+        second: &Level,
+        global: &Found,
+        windows: Windows,
+        sigma: &mut f32,
+    ) -> Step {
+        Search { first, second, windows, global }.iterate(self, sigma)
     }
 
     /// Adds the moves of the row `y` of a level of this scale, in its pixels, to its points.
@@ -149,25 +196,27 @@ const MOMENTS: usize = 9;
 struct Search<'a> {
     first: &'a Level,
     second: &'a Level,
-    pass: &'a Pass,
+    windows: Windows,
     global: &'a Found,
 }
 
 impl Search<'_> {
-    /// One step of the whole field; returns the longest in pixels of the frame.
-    fn iterate(&self, flow: &mut Flow, sigma: &mut f32, window: f32) -> f32 {
+    /// One step of the whole field.
+    fn iterate(&self, flow: &mut Flow, sigma: &mut f32) -> Step {
         let plane = &self.first.plane;
         let scale = self.first.scale;
         // Cells in pixels of the level.
-        let cell = (self.pass.cell / scale).max(2);
+        let cell = (self.windows.cell / scale).max(2);
         let (cols, rows) = (plane.width.div_ceil(cell), plane.height.div_ceil(cell));
         let (moments, residuals) = self.gather(flow, *sigma, cell, cols, rows);
         if residuals.total() > 0 {
             *sigma = (1.4826 * residuals.median()).max(SIGMA_FLOOR);
         }
-        let smooth = window / (cell * scale) as f32;
+        let smooth = self.windows.sigma / (cell * scale) as f32;
         let moments: Vec<Plane> = moments.par_iter().map(|m| m.blurred(smooth)).collect();
-        let [xx, xy, yy, xr, yr, one, x, y, r] = moments.as_slice() else { return 0.0 };
+        let [xx, xy, yy, xr, yr, one, x, y, r] = moments.as_slice() else {
+            return Step { longest: 0.0, most: 0.0 };
+        };
         let area = (cell * cell) as f32;
         let centred = |i: usize| {
             let n = one.data[i].max(1e-3);
@@ -186,6 +235,7 @@ impl Search<'_> {
         let pull = PULL * energy + LEAST_PULL;
         let mut steps = [(); 3].map(|()| Plane::new(cols, rows));
         let mut longest = 0.0f32;
+        let mut lengths = Histogram::new(512, 128.0);
         for (i, m) in cells.iter().enumerate() {
             let (a, b, c) = (m[0] + pull, m[1], m[2] + pull);
             let det = a * c - b * b;
@@ -198,7 +248,9 @@ impl Search<'_> {
             steps[0].data[i] = limit(du);
             steps[1].data[i] = limit(dv);
             steps[2].data[i] = m[5];
-            longest = longest.max(limit(du).abs()).max(limit(dv).abs());
+            let length = limit(du).abs().max(limit(dv).abs());
+            lengths.add(length);
+            longest = longest.max(length);
         }
         let ratio = CELL as f32 / (cell * scale) as f32;
         let fields = [&mut flow.u, &mut flow.v, &mut flow.bias];
@@ -211,7 +263,7 @@ impl Search<'_> {
                 }
             }
         }
-        longest
+        Step { longest, most: lengths.quantile(0.95) }
     }
 
     /// The moments of each cell, and the residuals of textured pixels.

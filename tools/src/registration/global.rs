@@ -76,12 +76,23 @@ impl Affine {
     }
 
     /// Where the pixels of the row `y` of a frame or level of this extent lie in the second.
-    pub(crate) fn row(&self, (w, h): (f64, f64), y: usize, xs: &mut [f32], ys: &mut [f32]) {
+    pub(crate) fn row(&self, extent: (f64, f64), y: usize, xs: &mut [f32], ys: &mut [f32]) {
+        self.part_of_row(extent, (0, y), xs, ys);
+    }
+
+    /// The same for the pixels from `x1` on.
+    pub(crate) fn part_of_row(
+        &self,
+        (w, h): (f64, f64),
+        (x1, y): (usize, usize),
+        xs: &mut [f32],
+        ys: &mut [f32],
+    ) {
         let point = |x: f64| {
             let (px, py) = self.apply(((x + 0.5) / w - 0.5, (y as f64 + 0.5) / h - 0.5));
             ((px + 0.5) * w - 0.5, (py + 0.5) * h - 0.5)
         };
-        let (start, next) = (point(0.0), point(1.0));
+        let (start, next) = (point(x1 as f64), point(x1 as f64 + 1.0));
         let (dx, dy) = ((next.0 - start.0) as f32, (next.1 - start.1) as f32);
         let (sx, sy) = (start.0 as f32, start.1 as f32);
         for (x, (px, py)) in xs.iter_mut().zip(ys).enumerate() {
@@ -146,6 +157,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Nothing moved.
+    pub(crate) fn still() -> Self {
+        Self { overlap: 1.0, cost: 0.0, ..Self::start(0.0) }
+    }
+
     /// Before anything is known, with a scale to start from.
     fn start(scale: f64) -> Self {
         Self {

@@ -163,6 +163,37 @@ impl Plane {
         expand(blend, cell, out);
     }
 
+    /// The values of a coarse field at the pixels of a row from `x1` on; see [`Self::expand_row`].
+    pub(crate) fn expand_part(&self, y: f32, cell: usize, x1: usize, out: &mut [f32]) {
+        let side = cell as f32;
+        let y = (y / side - 0.5).clamp(0.0, (self.height - 1) as f32);
+        let (above, below) = (self.row(y as usize), self.row_clamped(y as isize + 1));
+        let t = y - (y as usize) as f32;
+        let last = self.width - 1;
+        // Between the centres of two cells the value changes evenly.
+        let mut x = x1;
+        let end = x1 + out.len();
+        let value = |k: usize| above[k] + (below[k] - above[k]) * t;
+        while x < end {
+            let at = (x as f32 + 0.5) / side - 0.5;
+            let k = if at < 0.0 { 0 } else { (at as usize).min(last) };
+            let next = (k * cell + cell / 2 + cell).min(end);
+            let (next, slope) = if at < 0.0 {
+                ((cell / 2).min(end), 0.0)
+            } else if k == last {
+                (end, 0.0)
+            } else {
+                (next, (value(k + 1) - value(k)) / side)
+            };
+            let next = next.max(x + 1);
+            let start = value(k) + slope * ((x as f32 + 0.5) - (k as f32 + 0.5) * side);
+            for (i, out) in out[x - x1..next - x1].iter_mut().enumerate() {
+                *out = start + slope * i as f32;
+            }
+            x = next;
+        }
+    }
+
     /// Bilinear value at a point in pixels (0 is the centre of the first); edges are continued.
     pub(crate) fn sample(&self, x: f32, y: f32) -> f32 {
         let x = x.clamp(0.0, (self.width - 1) as f32);
@@ -476,6 +507,27 @@ mod tests {
             assert!(plane.blurred(sigma).data.iter().all(|v| (v - 77.0).abs() < 1e-3));
         }
         assert!(plane.halved().data.iter().all(|v| *v == 77.0));
+    }
+
+    #[test]
+    fn a_part_of_an_expanded_row_is_that_of_the_whole() {
+        let mut field = Plane::new(7, 5);
+        field.data.iter_mut().enumerate().for_each(|(i, v)| *v = (i * i % 17) as f32);
+        for cell in [8usize, 16] {
+            let (mut whole, mut blend) = (vec![0.0; 7 * cell + 5], Vec::new());
+            for y in [0.5, 9.5, 33.5, 70.5] {
+                field.expand_row(y, cell as f32, &mut blend, &mut whole);
+                for (x1, x2) in
+                    [(0, 7 * cell + 5), (3, 50), (cell, 3 * cell), (7 * cell, 7 * cell + 2)]
+                {
+                    let mut part = vec![0.0; x2 - x1];
+                    field.expand_part(y, cell, x1, &mut part);
+                    for (a, b) in part.iter().zip(&whole[x1..x2]) {
+                        assert!((a - b).abs() < 1e-4, "{a} {b}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

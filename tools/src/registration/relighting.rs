@@ -95,9 +95,18 @@ impl Relighting {
 
     /// The gain minus one at a pixel.
     pub(crate) fn at(&self, channel: usize, x: usize, y: usize, ratio: f32) -> f32 {
+        self.at_point(channel, (x as f32 + 0.5, y as f32 + 0.5), ratio)
+    }
+
+    /// The gain minus one at a point; pixels are squares of one.
+    pub(crate) fn at_point(&self, channel: usize, (x, y): (f32, f32), ratio: f32) -> f32 {
         let cell = self.cell as f32 * ratio;
-        let place = |v: usize| (v as f32 + 0.5) / cell - 0.5;
-        self.gain[channel].sample(place(x), place(y))
+        self.gain[channel].sample(x / cell - 0.5, y / cell - 0.5)
+    }
+
+    /// No relighting of planes of this size.
+    pub(crate) fn none(channels: usize, cell: usize) -> Self {
+        Self { gain: vec![Plane::new(1, 1); channels], cell }
     }
 }
 

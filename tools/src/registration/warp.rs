@@ -122,7 +122,7 @@ fn inside(
 
 /// Looks a row of points up.
 #[multiversion(targets("x86_64+avx2"))]
-fn look_up(
+pub(crate) fn look_up(
     pixels: &[[f32; 4]],
     (width, height): (usize, usize),
     (xs, ys): (&[f32], &[f32]),
