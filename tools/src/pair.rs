@@ -132,7 +132,7 @@ impl Place {
 
 /// A box that lies on whole pixels but for what registration cannot know is put onto them: pixels need not
 /// be made anew then.
-fn snapped(area: PixelBox) -> PixelBox {
+pub(crate) fn snapped(area: PixelBox) -> PixelBox {
     let whole = area.edges().map(f64::round);
     if area.edges().iter().zip(whole).all(|(edge, whole)| (edge - whole).abs() <= 0.25) {
         let [x1, y1, x2, y2] = whole;

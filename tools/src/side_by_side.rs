@@ -77,12 +77,6 @@ impl Layout {
     }
 }
 
-/// The pair side by side, and where its halves lie.
-pub(crate) fn side_by_side(left: &Picture, right: &Picture) -> (Picture, PixelBox, PixelBox) {
-    let (pair, [left, right]) = Layout::Beside.lay(left, right);
-    (pair, left, right)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

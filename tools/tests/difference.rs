@@ -189,6 +189,140 @@ fn crops_stand_side_by_side_and_know_where_they_come_from() {
     assert!(refused.is_err());
 }
 
+/// The boxes of regions and parts that a call of the tool tells.
+fn told(first: &Picture, second: &Picture, call: &serde_json::Value) -> deeplook_tools::ToolOutput {
+    let scene = Scene::new([first.clone(), second.clone()]);
+    Toolbox::standard().call("localize_differences", call, &scene).expect("an output")
+}
+
+fn boxes(data: &serde_json::Value, list: &str) -> Vec<PixelBox> {
+    let boxes = data[list].as_array().unwrap();
+    boxes.iter().map(|entry| serde_json::from_value(entry["bbox"].clone()).unwrap()).collect()
+}
+
+#[test]
+fn a_dot_on_a_flat_picture_is_a_dot() {
+    let flat = |dot: Option<[f64; 3]>| {
+        picture(800, 600, move |x, y| {
+            let inside = (x - 300.0).powi(2) + (y - 200.0).powi(2) < 36.0;
+            dot.filter(|_| inside).unwrap_or([255.0; 3])
+        })
+    };
+    let dot = around((300.0, 200.0), 6.0);
+    for (first, second) in [(None, Some(RED)), (Some(RED), None), (Some(RED), Some(BLUE))] {
+        let (first, second) = (flat(first), flat(second));
+        assert_found(&first, &second, &[dot]);
+        let output = told(&first, &second, &serde_json::json!({}));
+        assert!(!output.text.contains("almost everywhere"), "{}", output.text);
+        assert!(!output.text.contains("Made up for"), "{}", output.text);
+    }
+}
+
+#[test]
+fn every_small_change_of_a_pair_that_is_the_same_elsewhere_is_found() {
+    let places = [(40, 30), (1500, 17), (777, 640), (1990, 1115), (12, 1000)];
+    let changed = |size: u32, by: f64| {
+        picture(2000, 1125, move |x, y| {
+            let pixel = landscape(x, y, 6);
+            let here = |&(px, py): &(u32, u32)| {
+                let (px, py, size) = (f64::from(px), f64::from(py), f64::from(size));
+                x >= px && x < px + size && y >= py && y < py + size
+            };
+            if places.iter().any(here) {
+                pixel.map(|v| if v > 128.0 { v - by } else { v + by })
+            } else {
+                pixel
+            }
+        })
+    };
+    let first = changed(0, 0.0);
+    for (size, by) in [(3, 25.0), (3, 10.0), (28, 60.0)] {
+        let truth: Vec<PixelBox> = places
+            .iter()
+            .map(|&(x, y)| {
+                let (x, y, size) = (f64::from(x), f64::from(y), f64::from(size));
+                PixelBox::new(x, y, x + size, y + size).clipped(first.size())
+            })
+            .collect();
+        assert_found(&first, &changed(size, by), &truth);
+    }
+}
+
+#[test]
+fn pictures_that_are_the_same_are_said_to_be() {
+    let first = picture(300, 200, |x, y| landscape(x, y, 7));
+    let output = told(&first, &first, &serde_json::json!({}));
+    assert!(output.text.contains("are the same"), "{}", output.text);
+    // One pixel by two levels: no region, and never said to be the same.
+    let mut pixels = first.rgb().clone();
+    pixels.get_pixel_mut(100, 100).0[1] ^= 2;
+    let second = Picture::from_rgb(pixels).unwrap();
+    let output = told(&first, &second, &serde_json::json!({}));
+    assert!(boxes(&output.data, "regions").is_empty());
+    assert!(!output.text.contains("are the same"), "{}", output.text);
+}
+
+#[test]
+fn strips_that_only_one_picture_shows_are_told_apart() {
+    // The second shows 12 % more on the right, and 10 % less at the top.
+    let first = picture(1000, 800, |x, y| landscape(x, y, 8));
+    let second = picture(1120, 720, |x, y| landscape(x, y + 80.0, 8));
+    let output = told(&first, &second, &serde_json::json!({}));
+    let (gone, new) = (boxes(&output.data, "only_in_first"), boxes(&output.data, "only_in_second"));
+    assert_eq!((gone.len(), new.len()), (1, 1), "{}", output.text);
+    assert!((gone[0].y2 - 80.0).abs() < 8.0 && gone[0].y1 == 0.0, "{}", gone[0]);
+    assert!((new[0].x1 - 1000.0).abs() < 10.0 && new[0].x2 == 1120.0, "{}", new[0]);
+    for strip in ["only_in_first", "only_in_second"] {
+        let crop = output.data[strip][0]["crop"].as_str().unwrap();
+        assert!(output.pictures.iter().any(|view| view.name == crop) && output.text.contains(crop));
+    }
+}
+
+#[test]
+fn a_box_is_looked_at_more_closely_and_others_are_left_out() {
+    let edited = |marks: &'static [(f64, f64, f64)]| {
+        picture(900, 600, move |x, y| {
+            let pixel = landscape(x, y, 9);
+            let mark =
+                marks.iter().find(|(mx, my, _)| (x - mx).abs() < 15.0 && (y - my).abs() < 15.0);
+            mark.map_or(pixel, |(_, _, by)| pixel.map(|v| v + by))
+        })
+    };
+    let first = edited(&[]);
+    let second = edited(&[(200.0, 150.0, 60.0), (700.0, 450.0, 50.0)]);
+    let all = told(&first, &second, &serde_json::json!({}));
+    assert_eq!(boxes(&all.data, "regions").len(), 2);
+    let inside = told(&first, &second, &serde_json::json!({"bbox": [600, 350, 800, 550]}));
+    let left = told(&first, &second, &serde_json::json!({"ignore": [[150, 100, 250, 200]]}));
+    for output in [inside, left] {
+        let regions = boxes(&output.data, "regions");
+        assert_eq!(regions.len(), 1, "{}", output.text);
+        assert!(!regions[0].intersection(&around((700.0, 450.0), 15.0)).is_empty());
+    }
+    let refused = Toolbox::standard().call(
+        "localize_differences",
+        &serde_json::json!({"bbox": [600, 350, 500, 550]}),
+        &Scene::new([first, second]),
+    );
+    assert!(refused.is_err());
+}
+
+#[test]
+fn what_changed_fills_its_crop() {
+    let second = |digit: bool| {
+        picture(2000, 1125, move |x, y| {
+            let stroke = digit && (x - 900.0).abs() < 5.0 && (y - 500.0).abs() < 14.0;
+            if stroke { [10.0; 3] } else { landscape(x, y, 10) }
+        })
+    };
+    let output = told(&second(false), &second(true), &serde_json::json!({}));
+    let bbox = boxes(&output.data, "regions")[0];
+    let panel = &output.pictures[0].panels[0];
+    let shown = panel.area.width() / panel.region.width();
+    assert!(bbox.width().min(bbox.height()) * shown >= 150.0, "{bbox} {shown}");
+    assert!(panel.region.intersection(&bbox) == bbox, "{} cuts {bbox}", panel.region);
+}
+
 fn any_picture() -> impl Strategy<Value = Picture> {
     (1u32..90, 1u32..90, any::<u32>(), 0u32..4).prop_map(|(width, height, seed, kind)| {
         picture(width, height, |x, y| match kind {

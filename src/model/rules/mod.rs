@@ -231,9 +231,17 @@ fn told_view(seen: &Observation) -> View {
     }
 }
 
-/// The halves of a pair with a line of four pixels between.
+/// The halves of a pair with a red line of four pixels between, beside or above each other.
 fn halves(pair: &Picture) -> (Picture, Picture) {
     let whole = PixelBox::whole(pair.size());
+    let (width, height) = (pair.size().width, pair.size().height);
+    let red = |x: u32, y: u32| pair.rgb().get_pixel(x, y).0 == [255, 0, 0];
+    if height > 4 && (0..width).all(|x| red(x, height / 2)) {
+        let middle = whole.y2 / 2.0;
+        let top = PixelBox { y2: middle - 2.0, ..whole };
+        let bottom = PixelBox { y1: middle + 2.0, ..whole };
+        return (pair.cropped(&top), pair.cropped(&bottom));
+    }
     let middle = whole.x2 / 2.0;
     let left = PixelBox { x2: middle - 2.0, ..whole };
     let right = PixelBox { x1: middle + 2.0, ..whole };

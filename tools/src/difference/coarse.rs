@@ -1,18 +1,26 @@
 //! The first look: both pictures in a small frame, laid onto each other, everything global made up for.
 
 use super::measure::{self, Measure};
-use super::radiometry::Radiometry;
+use super::radiometry::{QUARTER, Radiometry};
 use super::regions::{self, Blob, Found as Components};
 use super::settings::Settings;
 use super::{Nuisance, Region};
 use crate::coords::{PixelBox, Size};
 use crate::picture::Picture;
 use crate::registration::Registration;
-use crate::registration::flow::Flow;
+use crate::registration::flow::{CELL, Flow};
 use crate::registration::frame::Frame;
-use crate::registration::global::{Found, pyramid};
-use crate::registration::plane::Plane;
+use crate::registration::global::{Found, Level, pyramid};
+use crate::registration::line::unexplained;
+use crate::registration::plane::{Histogram, Plane};
 use crate::registration::warp::warp;
+
+/// Tone and light are told where they lower the difference by this factor.
+const EXPLAINS: f64 = 0.95;
+/// The same for a local field.
+const FIELD_EXPLAINS: f32 = 0.97;
+/// Where fine detail agrees less than this, from −1 to 1, it was drawn anew.
+const REDRAWN: f64 = 0.9;
 
 /// What the small frame shows.
 pub(super) struct Coarse {
@@ -23,6 +31,8 @@ pub(super) struct Coarse {
     pub(super) flow: Flow,
     pub(super) radiometry: Radiometry,
     pub(super) measure: Measure,
+    /// Whether the local field leaves less of the brightness unexplained than none.
+    flow_explains: bool,
     /// The first picture, and the second brought onto it.
     first: [Plane; 3],
     second: [Plane; 3],
@@ -38,9 +48,9 @@ impl Coarse {
         settings: &Settings,
     ) -> Self {
         let (width, height) = (size.width as usize, size.height as usize);
-        let (registration, found, flow) = if exact {
+        let (registration, found, flow, flow_explains) = if exact {
             let still = Registration::identity(first.size(), second.size());
-            (still, Found::still(), Flow::none(width, height))
+            (still, Found::still(), Flow::none(width, height), false)
         } else {
             let (mut levels, edited_levels) =
                 rayon::join(|| pyramid(&source.luma), || pyramid(&edited.luma));
@@ -51,7 +61,8 @@ impl Coarse {
             } else {
                 Flow::none(width, height)
             };
-            (registration, found, flow)
+            let explains = explains(&flow, &found, &levels, &edited_levels, (width, height));
+            (registration, found, flow, explains)
         };
         let warped = warp(edited, &found.affine, &flow, settings.border);
         let (rgb, mask) = (warped.rgb, &warped.mask);
@@ -62,16 +73,8 @@ impl Coarse {
         };
         let measure =
             measure::measure(&source.rgb, &rgb, mask, &radiometry, warped.moved, settings);
-        Self {
-            size,
-            registration,
-            found,
-            flow,
-            radiometry,
-            measure,
-            first: source.rgb,
-            second: rgb,
-        }
+        let (first, second) = (source.rgb, rgb);
+        Self { size, registration, found, flow, radiometry, measure, flow_explains, first, second }
     }
 
     /// Groups the pixels that differ.
@@ -79,17 +82,77 @@ impl Coarse {
         regions::find(&self.measure, settings)
     }
 
-    /// What was made up for.
-    pub(super) fn nuisance(&self) -> Nuisance {
+    /// What was made up for, as it is seen where nothing differs.
+    pub(super) fn nuisance(&self, settings: &Settings) -> Nuisance {
         let scale =
             f64::from(self.registration.first().long_side()) / f64::from(self.size.long_side());
-        let curves = &self.radiometry.curves;
+        let outside = |x: usize, y: usize| self.measure.z.row(y)[x] <= settings.region_z;
+        let (width, height) = (self.measure.z.width, self.measure.z.height);
+        let mut moves = Histogram::new(4096, 64.0);
+        let mut gains = [Histogram::new(1000, 1000.0), Histogram::new(1000, 1000.0)];
+        let (mut tone, mut count) = ([0.0f64; 3], 0.0f64);
+        let (mut plain, mut toned) = (0.0f64, 0.0f64);
+        // Every third pixel is plenty.
+        let places =
+            (0..height).step_by(3).flat_map(|y| (0..width).step_by(3).map(move |x| (x, y)));
+        for (x, y) in places.filter(|&(x, y)| outside(x, y)) {
+            let cell = |v: usize| (v as f32 + 0.5) / CELL as f32 - 0.5;
+            let (u, v) =
+                (self.flow.u.sample(cell(x), cell(y)), self.flow.v.sample(cell(x), cell(y)));
+            moves.add(u.abs().max(v.abs()));
+            let mut gain = 0.0;
+            for c in 0..3 {
+                let (own, their) = (self.first[c].row(y)[x], self.second[c].row(y)[x]);
+                let predicted = self.radiometry.predicted(c, own, x, y);
+                tone[c] += f64::from(predicted - own);
+                plain += f64::from((their - own).abs());
+                toned += f64::from((their - predicted).abs());
+                gain += self.radiometry.light.at(c, x, y, QUARTER) / 3.0;
+            }
+            gains[usize::from(gain > 0.0)].add(gain.abs());
+            gains[usize::from(gain <= 0.0)].add(0.0);
+            count += 1.0;
+        }
+        let explains = toned < EXPLAINS * plain;
+        let light = |side: &Histogram| if explains { f64::from(side.quantile(0.98)) } else { 0.0 };
+        let (detail, sharper) = self.detail(settings);
+        let blur = f64::from(self.radiometry.blur) * scale;
+        let softens = (blur > 0.0) == (sharper < 1.0);
         Nuisance {
-            warp: f64::from(self.flow.reach()) * scale,
-            tone: curves.iter().map(|c| f64::from(c.strength())).sum::<f64>() / 3.0,
-            blur: f64::from(self.radiometry.blur) * scale,
-            relighting: f64::from(self.radiometry.light.reach()),
+            warp: if self.flow_explains { f64::from(moves.quantile(0.9)) * scale } else { 0.0 },
+            tone: if explains { tone.map(|t| t / count.max(1.0)) } else { [0.0; 3] },
+            blur: if softens { blur } else { 0.0 },
+            relighting: [-light(&gains[0]), light(&gains[1])],
             noise: f64::from(self.measure.noise),
+            detail,
+            redrawn: self.registration.is_reliable() && detail < REDRAWN,
+        }
+    }
+
+    /// How far the gradients of both pictures agree where nothing differs, and how much steeper the second
+    /// one's are.
+    fn detail(&self, settings: &Settings) -> (f64, f64) {
+        let [a, b] = &self.measure.luma;
+        let (mut shared, mut own, mut their) = (0.0f64, 0.0f64, 0.0f64);
+        for y in (1..a.height.saturating_sub(1)).step_by(2) {
+            for x in 1..a.width.saturating_sub(1) {
+                if self.measure.z.row(y)[x] > settings.region_z {
+                    continue;
+                }
+                let slopes = |plane: &Plane| {
+                    let across = plane.row(y)[x + 1] - plane.row(y)[x - 1];
+                    (f64::from(across), f64::from(plane.row(y + 1)[x] - plane.row(y - 1)[x]))
+                };
+                let ((ax, ay), (bx, by)) = (slopes(a), slopes(b));
+                shared += ax * bx + ay * by;
+                own += ax * ax + ay * ay;
+                their += bx * bx + by * by;
+            }
+        }
+        if own > 0.0 && their > 0.0 {
+            (shared / (own * their).sqrt(), (their / own).sqrt())
+        } else {
+            (1.0, 1.0)
         }
     }
 
@@ -105,23 +168,29 @@ impl Coarse {
 
     /// A group of pixels as a region.
     pub(super) fn region(&self, blob: &Blob, settings: &Settings) -> Region {
-        let bbox = self.on_first(blob.area, settings.padding);
-        let [own, their] = self.colours(blob, settings);
-        let mut region = Region::new(bbox, &self.registration);
+        let mut region =
+            Region::new(self.on_first(blob.area, settings.padding), &self.registration);
         region.strength = f64::from(blob.peak_difference);
         region.significance = f64::from(blob.peak_z);
         region.mass = f64::from(blob.mass);
-        (region.colour_first, region.colour_second) = (own, their);
-        region.structure = self.structure(blob, settings);
+        let [x1, y1, x2, y2] = blob.area.map(|v| v as f64);
+        self.describe(&mut region, &PixelBox::new(x1, y1, x2, y2), settings);
         region
+    }
+
+    /// Tells the colours and the structure of a region from what differs in a box of the frame.
+    pub(super) fn describe(&self, region: &mut Region, area: &PixelBox, settings: &Settings) {
+        let area = area.whole_pixels(self.size).edges().map(|v| v as usize);
+        [region.colour_first, region.colour_second] = self.colours(area, settings);
+        region.structure = self.structure(area, settings);
     }
 
     /// Mean colours of the differing pixels, in the first picture as the second would show it, and in
     /// the second.
-    fn colours(&self, blob: &Blob, settings: &Settings) -> [[f64; 3]; 2] {
+    fn colours(&self, area: [usize; 4], settings: &Settings) -> [[f64; 3]; 2] {
         let mut sums = [[0.0f64; 3]; 2];
         let mut count = 0.0f64;
-        for (x, y) in differing(blob, &self.measure, settings) {
+        for (x, y) in differing(area, &self.measure, settings) {
             for c in 0..3 {
                 let own = self.radiometry.predicted(c, self.first[c].row(y)[x], x, y);
                 sums[0][c] += f64::from(own);
@@ -133,7 +202,7 @@ impl Coarse {
     }
 
     /// How far the brightness's slope changed, on average over the differing pixels.
-    fn structure(&self, blob: &Blob, settings: &Settings) -> f64 {
+    fn structure(&self, area: [usize; 4], settings: &Settings) -> f64 {
         let measure = &self.measure;
         let slopes = |plane: &Plane, x: usize, y: usize| {
             let right = plane.row(y)[(x + 1).min(plane.width - 1)];
@@ -141,7 +210,7 @@ impl Coarse {
             (right - plane.row(y)[x], below - plane.row(y)[x])
         };
         let (mut sum, mut count) = (0.0f64, 0.0f64);
-        for (x, y) in differing(blob, measure, settings) {
+        for (x, y) in differing(area, measure, settings) {
             let (a, b) = (slopes(&measure.luma[0], x, y), slopes(&measure.luma[1], x, y));
             let (dx, dy) = (f64::from(b.0 - a.0), f64::from(b.1 - a.1));
             sum += (dx * dx + dy * dy).sqrt();
@@ -151,13 +220,28 @@ impl Coarse {
     }
 }
 
-/// The pixels of a blob's box that differ.
+/// Whether the local field leaves less unexplained than none.
+fn explains(
+    flow: &Flow,
+    global: &Found,
+    first: &[Level],
+    second: &[Level],
+    (width, height): (usize, usize),
+) -> bool {
+    if flow.reach() == 0.0 {
+        return false;
+    }
+    let none = Flow::none(width, height);
+    let left = |flow: &Flow| unexplained(flow, global, &first[0], &second[0]);
+    left(flow) < FIELD_EXPLAINS * left(&none)
+}
+
+/// The pixels of a box that differ.
 fn differing<'a>(
-    blob: &'a Blob,
+    [x1, y1, x2, y2]: [usize; 4],
     measure: &'a Measure,
     settings: &'a Settings,
 ) -> impl Iterator<Item = (usize, usize)> + 'a {
-    let [x1, y1, x2, y2] = blob.area;
     (y1..y2)
         .flat_map(move |y| (x1..x2).map(move |x| (x, y)))
         .filter(|&(x, y)| measure.z.row(y)[x] > settings.region_z)

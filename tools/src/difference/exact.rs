@@ -3,12 +3,13 @@
 
 use rayon::prelude::*;
 
-use super::Region;
 use super::coarse::Coarse;
+use super::focus::Focus;
 use super::native::join;
 use super::radiometry::LUMA;
 use super::regions::{Blob, root};
 use super::settings::Settings;
+use super::{Below, Region};
 use crate::coords::PixelBox;
 use crate::picture::Picture;
 
@@ -44,11 +45,18 @@ struct Square {
 
 /// The changed places of a pair that is otherwise the same to the bit, in pixels; nothing where the pair is
 /// none such.
-pub(super) fn changes(first: &Picture, second: &Picture, settings: &Settings) -> Option<Vec<Blob>> {
+pub(super) fn changes(
+    first: &Picture,
+    second: &Picture,
+    settings: &Settings,
+    focus: &Focus,
+) -> Option<Vec<Blob>> {
     if first.size() != second.size() {
         return None;
     }
     let (width, height) = (first.size().width as usize, first.size().height as usize);
+    let boxes = (!focus.is_everything()).then(|| focus.on(width, height, first.size()));
+    let asked = &|x: usize, y: usize| boxes.as_ref().is_none_or(|boxes| boxes.allow(x, y));
     let (cols, rows) = (width.div_ceil(BLOCK), height.div_ceil(BLOCK));
     let stride = width * 3;
     let (own, their) = (first.rgb().as_raw().as_slice(), second.rgb().as_raw().as_slice());
@@ -57,7 +65,8 @@ pub(super) fn changes(first: &Picture, second: &Picture, settings: &Settings) ->
         .enumerate()
         .flat_map_iter(|(j, (own, their))| {
             let same_band = own == their;
-            (0..cols).map(move |i| square((own, their), stride, (i, j), same_band, settings))
+            (0..cols)
+                .map(move |i| square((own, their), stride, (i, j), same_band, (settings, asked)))
         })
         .collect();
     let count = |which: fn(&Square) -> bool| squares.iter().filter(|s| which(s)).count() as f64;
@@ -76,7 +85,7 @@ fn square(
     stride: usize,
     (i, j): (usize, usize),
     same_band: bool,
-    settings: &Settings,
+    (settings, asked): (&Settings, &impl Fn(usize, usize) -> bool),
 ) -> Square {
     let (x1, x2) = (i * BLOCK, ((i + 1) * BLOCK).min(stride / 3));
     let mut square = Square::default();
@@ -102,11 +111,11 @@ fn square(
             let most = by[0].max(by[1]).max(by[2]);
             square.slight += u32::from((1..=ROUNDING).contains(&most));
             square.clear += u32::from(most > ROUNDING);
-            if most < LEAST {
+            let (x, y) = (x1 + dx, j * BLOCK + k);
+            if most < LEAST || !asked(x, y) {
                 continue;
             }
             let z = f32::from(most) / settings.least_noise;
-            let (x, y) = (x1 + dx, j * BLOCK + k);
             let pixel = Blob {
                 area: [x, y, x + 1, y + 1],
                 pixels: 1,
@@ -152,11 +161,7 @@ fn put_together(
             joined[root] = Some(joined[root].map_or(blob, |sum| sum.with(&blob)));
         }
     }
-    let mut blobs: Vec<Blob> = joined
-        .into_iter()
-        .flatten()
-        .filter(|blob| blob.peak_difference >= f32::from(PEAK))
-        .collect();
+    let mut blobs: Vec<Blob> = joined.into_iter().flatten().collect();
     super::regions::strongest_first(&mut blobs);
     blobs.truncate(MOST);
     join::lines(&mut blobs, width.max(height), &settings.native);
@@ -164,8 +169,31 @@ fn put_together(
     blobs
 }
 
+/// The places that can be seen as regions, and the others.
+pub(super) fn regions(
+    blobs: &[Blob],
+    first: &Picture,
+    second: &Picture,
+    coarse: &Coarse,
+    settings: &Settings,
+) -> (Vec<Region>, Vec<Below>) {
+    let (seen, faint): (Vec<&Blob>, Vec<&Blob>) =
+        blobs.iter().partition(|blob| blob.peak_difference >= f32::from(PEAK));
+    let below = |blob: &&Blob| {
+        let [x1, y1, x2, y2] = blob.area.map(|v| v as f64);
+        Below {
+            bbox: PixelBox::new(x1, y1, x2, y2),
+            strength: f64::from(blob.peak_difference),
+            significance: f64::from(blob.peak_z),
+        }
+    };
+    let regions =
+        seen.par_iter().map(|blob| region(blob, first, second, coarse, settings)).collect();
+    (regions, faint.iter().map(below).collect())
+}
+
 /// A changed place as a region.
-pub(super) fn region(
+fn region(
     blob: &Blob,
     first: &Picture,
     second: &Picture,

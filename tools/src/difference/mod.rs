@@ -1,21 +1,30 @@
 //! What an editor changed: local differences that remain when everything that is no edit (size,
 //! compression, tone, noise, small moves, a cut frame) is made up for.
 
+mod below;
 mod coarse;
+mod crops;
 mod exact;
+mod focus;
+mod hills;
 mod measure;
 mod native;
+mod objects;
 mod radiometry;
 mod regions;
 mod report;
 mod settings;
+mod strips;
 mod tool;
+mod words;
 
+pub use below::Below;
+pub use focus::Focus;
 pub use settings::{Native, Settings};
 pub use tool::{DifferenceArgs, LocalizeDifferences};
 
 use self::coarse::Coarse;
-use crate::coords::PixelBox;
+use crate::coords::{PixelBox, Size};
 use crate::picture::Picture;
 use crate::registration::frame::{Frame, frame_size};
 use crate::registration::{FRAME, Registration};
@@ -35,25 +44,56 @@ pub struct Comparison {
     pub registration: Registration,
     /// What was made up for besides.
     pub nuisance: Nuisance,
+    /// How closely they were compared.
+    pub closeness: Closeness,
+    /// The largest differences that are in no region.
+    pub below: Vec<Below>,
+    /// Strips that only the first picture shows, in its pixels.
+    pub only_in_first: Vec<PixelBox>,
+    /// Strips that only the second picture shows, in its pixels.
+    pub only_in_second: Vec<PixelBox>,
 }
 
-/// Changes of the whole picture that are no edit.
+/// How closely two pictures were compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Closeness {
+    /// They are the same to the bit.
+    Same,
+    /// To the bit: most of the pixels are the same, and nothing was made up for.
+    Exact,
+    /// On a grid of this size.
+    Grid(Size),
+}
+
+/// Changes of the whole picture that are no edit, as measured where no region is.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Nuisance {
-    /// The farthest local move, in pixels of the first picture.
+    /// How far things moved locally, in pixels of the first picture; 0 where that explains nothing.
     pub warp: f64,
-    /// Mean change of tone, in grey levels of 255.
-    pub tone: f64,
+    /// Mean change of red, green and blue by tone and light, in grey levels of 255; 0 where that explains
+    /// nothing.
+    pub tone: [f64; 3],
     /// How much more blurred the second picture is, in pixels of the first; negative if sharper.
     pub blur: f64,
-    /// The strongest relighting, as a part of the brightness.
-    pub relighting: f64,
+    /// The strongest darkening and brightening from place to place, as parts of the brightness.
+    pub relighting: [f64; 2],
     /// Noise on flat ground, in grey levels of 255.
     pub noise: f64,
+    /// How far fine detail is the same in both, −1 to 1.
+    pub detail: f64,
+    /// Fine detail was drawn anew all over the picture.
+    pub redrawn: bool,
+}
+
+/// One of several separate changes inside a region.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Part {
+    /// In pixels of the first picture, inside it.
+    pub bbox: PixelBox,
 }
 
 /// A place where two pictures differ.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Region {
     /// In pixels of the first picture, inside it.
     pub bbox: PixelBox,
@@ -73,6 +113,10 @@ pub struct Region {
     pub colour_second: [f64; 3],
     /// How far edges came or went, in grey levels per pixel of the frame: near 0 for a recolouring.
     pub structure: f64,
+    /// The separate changes in it, where it is large and has several.
+    pub parts: Vec<Part>,
+    /// It shows together what other regions show one by one.
+    pub overview: bool,
 }
 
 /// Compares two pictures and returns at most `max_regions` regions.
@@ -82,8 +126,20 @@ pub fn compare(
     max_regions: usize,
     settings: &Settings,
 ) -> Comparison {
+    compare_within(first, second, max_regions, settings, &Focus::default())
+}
+
+/// The same for a part of the pictures.
+pub fn compare_within(
+    first: &Picture,
+    second: &Picture,
+    max_regions: usize,
+    settings: &Settings,
+    focus: &Focus,
+) -> Comparison {
+    let settings = focus.settings(settings);
     // Once inside the pool, its threads share the work without waking one another for every step.
-    rayon::scope(|_| compare_in_pool(first, second, max_regions, settings))
+    rayon::scope(|_| compare_in_pool(first, second, max_regions, &settings, focus))
 }
 
 fn compare_in_pool(
@@ -91,6 +147,7 @@ fn compare_in_pool(
     second: &Picture,
     max_regions: usize,
     settings: &Settings,
+    focus: &Focus,
 ) -> Comparison {
     let size = frame_size(first.size(), second.size(), FRAME);
     let frames = (Frame::of(first, size), Frame::of(second, size));
@@ -102,42 +159,68 @@ fn compare_in_pool(
             changed_everywhere: false,
             differing: 0.0,
             registration: Registration::identity(first.size(), second.size()),
-            nuisance: Nuisance::default(),
+            nuisance: Nuisance { detail: 1.0, ..Nuisance::default() },
+            closeness: Closeness::Same,
+            below: Vec::new(),
+            only_in_first: Vec::new(),
+            only_in_second: Vec::new(),
         };
     }
-    let exact = exact::changes(first, second, settings);
-    let coarse = Coarse::look((first, second), frames, size, exact.is_some(), settings);
+    let exact = exact::changes(first, second, settings, focus);
+    let mut coarse = Coarse::look((first, second), frames, size, exact.is_some(), settings);
+    let nuisance = coarse.nuisance(settings);
+    focus.apply(&mut coarse.measure, first.size());
     let components = coarse.components(settings);
     let registration = coarse.registration.clone();
-    let mut regions: Vec<Region> = match exact {
+    let closeness = match exact {
+        Some(_) => Closeness::Exact,
+        None => Closeness::Grid(size),
+    };
+    let mut seen = match exact {
         Some(blobs) => {
-            blobs.iter().map(|blob| exact::region(blob, first, second, &coarse, settings)).collect()
+            let (told, below) = exact::regions(&blobs, first, second, &coarse, settings);
+            Seen { regions: told, below, closeness }
         }
         None => {
-            let regions =
+            let regions: Vec<Region> =
                 components.blobs.iter().map(|blob| coarse.region(blob, settings)).collect();
-            let fine = if native::is_worthwhile(first.size(), second.size(), settings)
+            if native::is_worthwhile(first.size(), second.size(), settings)
                 && registration.is_reliable()
             {
-                native::find(first, second, &coarse, settings)
+                let fine = native::find(first, second, &coarse, settings, focus);
+                Seen { regions: together(regions, fine.regions, &registration), ..fine }
             } else {
-                Vec::new()
-            };
-            together(regions, fine, &registration)
+                Seen { regions, below: Vec::new(), closeness }
+            }
         }
     };
-    regions.sort_by(|a, b| b.mass.total_cmp(&a.mass));
+    seen.regions.sort_by(|a, b| b.mass.total_cmp(&a.mass));
+    let mut regions = objects::cut(seen.regions, &coarse, max_regions, settings);
+    let below = below::threshold(seen.below, &coarse, &regions);
     let left_out = regions.len().saturating_sub(max_regions);
     regions.truncate(max_regions);
+    let [only_in_first, only_in_second] = strips::of(&registration);
+    // Flat pictures cannot be laid onto each other, and need not be.
+    let another = !registration.is_reliable() && components.differing > settings.another;
     Comparison {
         regions,
         left_out,
-        changed_everywhere: components.differing > settings.everywhere
-            || !registration.is_reliable(),
+        changed_everywhere: components.differing > settings.everywhere || another,
         differing: components.differing,
         registration,
-        nuisance: coarse.nuisance(),
+        nuisance,
+        closeness: seen.closeness,
+        below,
+        only_in_first,
+        only_in_second,
     }
+}
+
+/// What one way of comparing saw.
+struct Seen {
+    regions: Vec<Region>,
+    below: Vec<Below>,
+    closeness: Closeness,
 }
 
 /// A fine region widens the coarse one that it overlaps, unless both together were much larger than
@@ -186,6 +269,8 @@ impl Region {
             colour_first: [0.0; 3],
             colour_second: [0.0; 3],
             structure: 0.0,
+            parts: Vec::new(),
+            overview: false,
         }
     }
 }

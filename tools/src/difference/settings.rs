@@ -49,6 +49,9 @@ pub struct Settings {
     pub border: usize,
     /// The picture changed everywhere where more than this part of it differs.
     pub everywhere: f64,
+    /// Pictures that cannot be laid onto each other show other things where more than this part
+    /// differs.
+    pub another: f64,
     /// The second look, at the pictures' own resolution.
     pub native: Native,
 }
@@ -136,6 +139,7 @@ impl Default for Settings {
             padding: 2.0,
             border: 3,
             everywhere: 0.5,
+            another: 0.1,
             native: Native::default(),
         }
     }
@@ -163,6 +167,7 @@ impl Settings {
         within("settings.padding", self.padding, 0.0..=1000.0)?;
         within("settings.border", self.border, 0..=1000)?;
         within("settings.everywhere", self.everywhere, 0.0..=1.0)?;
+        within("settings.another", self.another, 0.0..=1.0)?;
         self.native.check()
     }
 }

@@ -6,6 +6,7 @@
 pub(crate) mod flow;
 pub(crate) mod frame;
 pub(crate) mod global;
+pub(crate) mod line;
 pub(crate) mod plane;
 pub(crate) mod relighting;
 pub(crate) mod warp;

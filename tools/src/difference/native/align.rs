@@ -3,9 +3,10 @@
 use rayon::prelude::*;
 
 use super::frames::{Area, Frames};
-use crate::registration::flow::{CELL, Flow, Row, Windows};
+use crate::registration::flow::{CELL, Flow, Windows};
 use crate::registration::global::{Affine, Found, Level};
-use crate::registration::plane::{Histogram, Lookup, Plane};
+use crate::registration::line::{Line, unexplained};
+use crate::registration::plane::{Histogram, Plane};
 
 /// A grid with a longer side is aligned at half its size: moves are smooth, and that is enough.
 const WHOLE_UNTIL: usize = 1800;
@@ -31,9 +32,7 @@ const SIMPLER: f32 = 0.98;
 /// σ over which costs of starts are pooled, in cells.
 const POOL: f32 = 3.0;
 /// No move at all is a start only where the global map moves less than this part of the long side.
-const NEARLY_STILL: f64 = 0.006;
-/// Gradients below this do not tell a residual.
-const TEXTURED: f32 = 3.0;
+const NEARLY_STILL: f64 = 0.002;
 
 /// The map from the grid of the first picture into that of the second.
 pub(super) struct Alignment {
@@ -88,10 +87,9 @@ impl Alignment {
         probe.step(&first[1], &second[1], &still, WIDE, &mut sigma);
         let moved = textured_moves(&probe, &first[0].plane) * step as f32;
         if moved < UNMOVED {
-            let unexplained =
-                |flow: &Flow, global: &Found| residual(flow, global, &first[1], &second[1]);
-            if is_still || unexplained(&none, &still) <= BETTER * unexplained(&coarse_flow, &global)
-            {
+            let left =
+                |flow: &Flow, global: &Found| unexplained(flow, global, &first[1], &second[1]);
+            if is_still || left(&none, &still) <= BETTER * left(&coarse_flow, &global) {
                 return Self::none(frames);
             }
         }
@@ -233,49 +231,6 @@ fn costs(flow: &Flow, global: &Found, first: &Level, second: &Level) -> Plane {
         }
     });
     out
-}
-
-/// The median residual of textured pixels.
-fn residual(flow: &Flow, global: &Found, first: &Level, second: &Level) -> f32 {
-    let plane = &first.plane;
-    let mut line = Line::new(plane.width);
-    let mut residuals = Histogram::new(2048, 16.0);
-    for y in (1..plane.height.saturating_sub(1)).step_by(3) {
-        line.look_up(flow, global, first, second, y);
-        let (above, row, below) = (plane.row(y - 1), plane.row(y), plane.row(y + 1));
-        for x in 1..plane.width.saturating_sub(1) {
-            let gradient = ((row[x + 1] - row[x - 1]).abs() + (below[x] - above[x]).abs()) * 0.5;
-            if gradient > TEXTURED && line.valid[x] > 0.5 {
-                residuals.add((line.value[x] - row[x]).abs());
-            }
-        }
-    }
-    residuals.median()
-}
-
-/// A row of the second picture, looked up where the first one's pixels lie in it.
-struct Line {
-    xs: Vec<f32>,
-    ys: Vec<f32>,
-    moves: Row,
-    lookup: Lookup,
-    value: Vec<f32>,
-    valid: Vec<f32>,
-}
-
-impl Line {
-    fn new(width: usize) -> Self {
-        let row = || vec![0.0; width];
-        let (moves, lookup) = (Row::new(width), Lookup::new(width));
-        Self { xs: row(), ys: row(), moves, lookup, value: row(), valid: row() }
-    }
-
-    fn look_up(&mut self, flow: &Flow, global: &Found, first: &Level, second: &Level, y: usize) {
-        global.affine.row(first.extent, y, &mut self.xs, &mut self.ys);
-        flow.add_row(first.scale, y, &mut self.moves, &mut self.xs, &mut self.ys);
-        let points = (self.xs.as_slice(), self.ys.as_slice());
-        self.lookup.bilinear(&second.plane, points, 1.0, &mut self.value, &mut self.valid);
-    }
 }
 
 /// The median of each value and its eight neighbours.

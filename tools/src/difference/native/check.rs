@@ -1,13 +1,13 @@
 //! Whether a difference stays when its surroundings are laid onto each other anew: an edge that merely
 //! moved by a fraction of a pixel does not.
 
-use super::align::Alignment;
+use super::Look;
 use super::components::Component;
-use super::frames::{Area, Frames};
+use super::frames::Area;
 use super::noise::Noise;
 use super::residual::{HALO, Pixels, smoothed};
 use crate::difference::regions::Blob;
-use crate::difference::settings::{Native, Settings};
+use crate::difference::settings::Native;
 use crate::registration::plane::{Histogram, Plane, gaussian};
 
 /// Pixels around a component in which its move is told.
@@ -25,13 +25,9 @@ const DAMPING: f32 = 1e-3;
 
 /// What is left of a component when its surroundings are moved so that they fit best, or nothing where that
 /// explains it.
-pub(super) fn remaining(
-    component: &Component,
-    frames: &Frames<'_>,
-    alignment: &Alignment,
-    noise: &Noise,
-    (settings, native): (&Settings, &Native),
-) -> Option<Blob> {
+pub(super) fn remaining(component: &Component, look: &Look<'_>, noise: &Noise) -> Option<Blob> {
+    let (frames, alignment, settings) = (look.frames, look.alignment, look.settings);
+    let native = &settings.native;
     let [x1, y1, x2, y2] = component.blob.area;
     let area = Area { x1, y1, x2, y2 }.grown(AROUND, frames.size());
     let pixels = Pixels::of(frames, alignment, area, (0.0, 0.0));
@@ -44,7 +40,7 @@ pub(super) fn remaining(
             continue;
         }
         let halo = Area { x1, y1, x2, y2 }.grown(HALO, frames.size());
-        let shifted = Pixels::of(frames, alignment, halo, shift).residual();
+        let shifted = Pixels::of(frames, alignment, halo, shift).residual(look.sharpness);
         let pooled = noise.pooled(&shifted);
         let mut left = Blob {
             area: component.blob.area,

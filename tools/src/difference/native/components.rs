@@ -2,6 +2,7 @@
 
 use super::frames::Area;
 use super::noise::Pooled;
+use crate::difference::focus::Boxes;
 use crate::difference::regions::{Blob, root};
 use crate::difference::settings::Settings;
 
@@ -35,9 +36,14 @@ pub(super) struct Component {
     pub(super) runs: Vec<Run>,
 }
 
-/// The runs of pixels in `core` that differ, in units of noise by more than `settings.region_z` and in grey
-/// levels by more than `least`.
-pub(super) fn runs(core: &Area, pooled: &Pooled, settings: &Settings, least: f32) -> Vec<Run> {
+/// The runs of pixels in `core` that differ, where they are asked for.
+pub(super) fn runs(
+    core: &Area,
+    pooled: &Pooled,
+    settings: &Settings,
+    asked: Option<&Boxes>,
+) -> Vec<Run> {
+    let least = settings.native.region_difference;
     let mut runs = Vec::new();
     for y in core.y1..core.y2 {
         let (zs, ds) =
@@ -45,7 +51,8 @@ pub(super) fn runs(core: &Area, pooled: &Pooled, settings: &Settings, least: f32
         let mut open: Option<Run> = None;
         for x in core.x1..core.x2 {
             let (z, d) = (zs[x - pooled.area.x1], ds[x - pooled.area.x1]);
-            if !(z > settings.region_z && d > least) {
+            let differs = z > settings.region_z && d > least;
+            if !differs || asked.is_some_and(|boxes| !boxes.allow(x, y)) {
                 runs.extend(open.take());
                 continue;
             }

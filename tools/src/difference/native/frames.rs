@@ -124,6 +124,20 @@ impl<'a> Frames<'a> {
             && (area.y1..area.y2).all(|y| self.own_bytes(y, span) == self.their_bytes(y, span))
     }
 
+    /// How much the first picture's values vary along a few rows of a part.
+    pub(super) fn structure(&self, area: &Area) -> u64 {
+        let rows = (area.y1..area.y2).step_by(8);
+        rows.map(|y| {
+            let bytes = self.own_bytes(y, (area.x1, area.x2));
+            bytes
+                .iter()
+                .zip(bytes.iter().skip(3))
+                .map(|(a, b)| u64::from(a.abs_diff(*b)))
+                .sum::<u64>()
+        })
+        .sum()
+    }
+
     /// A row of the first picture as the second would show it, by channel.
     pub(super) fn own_row(
         &self,

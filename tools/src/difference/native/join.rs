@@ -14,7 +14,9 @@ const LOWER: f64 = 0.25;
 const WEAK_TALLER: f64 = 1.5;
 /// … within this many heights.
 const WEAK_GAP: f64 = 1.5;
-/// … and has this peak, in units of noise or in grey levels.
+/// Rounds of that: letters that slid lie one behind the other.
+const WEAK_ROUNDS: usize = 6;
+/// It must have this peak, in units of noise or in grey levels.
 const WEAK_Z: f32 = 5.0;
 const WEAK_DIFFERENCE: f32 = 24.0;
 
@@ -34,7 +36,7 @@ pub(super) fn regions(
         .map(|component| &component.blob)
         .filter(|blob| blob.peak_z > WEAK_Z || blob.peak_difference > WEAK_DIFFERENCE)
         .collect();
-    for _ in 0..2 {
+    for _ in 0..WEAK_ROUNDS {
         let before = blobs.clone();
         for (region, as_it_was) in blobs.iter_mut().zip(&before) {
             for blob in &weak {

@@ -17,11 +17,12 @@ use self::align::Alignment;
 use self::components::{Component, Run};
 use self::frames::{Area, Frames};
 use self::noise::Noise;
-use self::residual::{HALO, Pixels, Residual};
-use super::Region;
+use self::residual::{HALO, Pixels, Residual, Sharpness};
 use super::coarse::Coarse;
+use super::focus::Focus;
 use super::regions::{Blob, strongest_first};
 use super::settings::Settings;
+use super::{Below, Closeness, Region, Seen, below};
 use crate::coords::{PixelBox, Size};
 use crate::picture::Picture;
 use crate::registration::plane::Plane;
@@ -31,6 +32,8 @@ const TILE: usize = 256;
 /// Of all parts, every fourth tells the noise; all, where there are few.
 const SAMPLED: usize = 4;
 const FEW: usize = 12;
+/// Parts from which sharpness is told.
+const SHARPEST: usize = 6;
 /// A component that covers more pixels is not checked: it is no edge that moved.
 const MOST_CHECKED: usize = 1 << 18;
 
@@ -45,19 +48,26 @@ pub(super) fn find(
     second: &Picture,
     coarse: &Coarse,
     settings: &Settings,
-) -> Vec<Region> {
+    focus: &Focus,
+) -> Seen {
     let native = &settings.native;
     let size = (coarse.size.width as usize, coarse.size.height as usize);
     let frames = Frames::new(first, second, native.longest, &coarse.radiometry, size);
     let alignment = Alignment::find(&frames, &coarse.found, &coarse.flow, size);
-    let look = Look { frames: &frames, alignment: &alignment, settings };
+    let closeness = Closeness::Grid(Size::new(frames.width as u32, frames.height as u32));
+    let boxes =
+        (!focus.is_everything()).then(|| focus.on(frames.width, frames.height, first.size()));
+    let mut look =
+        Look { frames: &frames, alignment: &alignment, sharpness: Sharpness::of(&[]), settings };
     let tiles = look.tiles();
     let live: Vec<&Tile> = tiles.iter().filter(|tile| tile.live).collect();
     if live.is_empty() {
-        return Vec::new();
+        return Seen { regions: Vec::new(), below: Vec::new(), closeness };
     }
     let all = tiles.len() <= FEW;
     let sampled: Vec<&Tile> = tiles.iter().filter(|tile| all || tile.sampled).collect();
+    look.sharpness = look.told_sharpness(&live);
+    let look = look;
     let sample: Vec<(Area, Residual)> =
         sampled.par_iter().map(|tile| (tile.core, look.residual(tile.core))).collect();
     let borrowed: Vec<(Area, &Residual)> =
@@ -73,7 +83,7 @@ pub(super) fn find(
                 Ok(at) => noise.pooled(&sample[at].1),
                 Err(_) => noise.pooled(&look.residual(tile.core)),
             };
-            components::runs(&tile.core, &pooled, settings, native.region_difference)
+            components::runs(&tile.core, &pooled, settings, boxes.as_ref())
         })
         .collect();
     drop(sample);
@@ -89,12 +99,25 @@ pub(super) fn find(
             if (x2 - x1) * (y2 - y1) > MOST_CHECKED {
                 return Some(component.blob);
             }
-            check::remaining(component, &frames, &alignment, &noise, (settings, native))
+            check::remaining(component, &look, &noise)
         })
         .collect();
     let mut blobs = join::regions(strong, &all, frames.long(), native);
     strongest_first(&mut blobs);
-    blobs.par_iter().map(|blob| look.region(blob, &noise, coarse)).collect()
+    let mut rest: Vec<&Blob> = all
+        .iter()
+        .map(|component| &component.blob)
+        .filter(|blob| !blobs.iter().any(|region| region.is_near(blob, 0)))
+        .collect();
+    rest.sort_by(|a, b| b.peak_z.total_cmp(&a.peak_z).then(a.area.cmp(&b.area)));
+    let below = rest.iter().take(below::MOST).map(|blob| Below {
+        bbox: look.on_first(blob.area, first.size()),
+        strength: f64::from(blob.peak_difference),
+        significance: f64::from(blob.peak_z),
+    });
+    let below = below.collect();
+    let regions = blobs.par_iter().map(|blob| look.region(blob, &noise, coarse)).collect();
+    Seen { regions, below, closeness }
 }
 
 /// A part of the grid.
@@ -110,6 +133,7 @@ struct Tile {
 struct Look<'a> {
     frames: &'a Frames<'a>,
     alignment: &'a Alignment,
+    sharpness: Sharpness,
     settings: &'a Settings,
 }
 
@@ -135,9 +159,32 @@ impl Look<'_> {
             .collect()
     }
 
+    /// How much more blurred the second picture is, told from the parts with most structure.
+    fn told_sharpness(&self, live: &[&Tile]) -> Sharpness {
+        let mut ranked: Vec<(u64, &&Tile)> =
+            live.iter().map(|tile| (self.frames.structure(&tile.core), tile)).collect();
+        ranked.sort_by_key(|(structure, tile)| {
+            (std::cmp::Reverse(*structure), tile.core.y1, tile.core.x1)
+        });
+        let parts: Vec<Pixels> = ranked
+            .par_iter()
+            .take(SHARPEST)
+            .map(|(_, tile)| Pixels::of(self.frames, self.alignment, tile.core, (0.0, 0.0)))
+            .collect();
+        Sharpness::of(&parts)
+    }
+
     fn residual(&self, core: Area) -> Residual {
         let area = core.grown(HALO, self.frames.size());
-        Pixels::of(self.frames, self.alignment, area, (0.0, 0.0)).residual()
+        Pixels::of(self.frames, self.alignment, area, (0.0, 0.0)).residual(self.sharpness)
+    }
+
+    /// A box of the grid in pixels of the first picture.
+    fn on_first(&self, area: [usize; 4], first: Size) -> PixelBox {
+        let (width, height) = self.frames.size();
+        let [x1, y1, x2, y2] = area.map(|v| v as f64);
+        let grid = PixelBox::new(0.0, 0.0, width as f64, height as f64);
+        PixelBox::new(x1, y1, x2, y2).mapped(&grid, &PixelBox::whole(first)).whole_pixels(first)
     }
 
     /// A region in pixels of the first picture, with what is told about it.
@@ -146,11 +193,7 @@ impl Look<'_> {
         let first = coarse.registration.first();
         let ratio = self.frames.long() as f64 / f64::from(coarse.size.long_side());
         let padded = join::padded(blob, (width, height), ratio, &self.settings.native);
-        let [x1, y1, x2, y2] = padded.map(|v| v as f64);
-        let grid = PixelBox::new(0.0, 0.0, width as f64, height as f64);
-        let bbox = PixelBox::new(x1, y1, x2, y2)
-            .mapped(&grid, &PixelBox::whole(first))
-            .whole_pixels(first);
+        let bbox = self.on_first(padded, first);
         let mut region = Region::new(bbox, &coarse.registration);
         ([region.colour_first, region.colour_second], region.structure) = self.looks(blob, noise);
         // As the coarse frame would count it.

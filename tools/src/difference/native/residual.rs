@@ -1,12 +1,13 @@
 //! How much a part of the grid differs, everything global made up for.
 
 use multiversion::multiversion;
+use rayon::prelude::*;
 
 use super::align::Alignment;
 use super::frames::{Area, Frames};
 use crate::difference::measure::{gradient, maxima, smaller};
 use crate::difference::radiometry::LUMA;
-use crate::registration::plane::{Plane, Smoother, gaussian};
+use crate::registration::plane::{Histogram, Plane, Smoother, gaussian};
 use crate::registration::warp::look_up;
 
 /// Smoothing of both pictures, in pixels: what is finer is made anew by every encoder.
@@ -15,6 +16,14 @@ const SMOOTHING: f32 = 0.6;
 const CHROMA: f32 = 2.1;
 /// Smoothing of the texture.
 const TEXTURE: f32 = 1.0;
+/// Blurs that are tried to make the pictures equally sharp; a further one must lower the residual, capped, by
+/// this factor.
+const BLURS: [f32; 10] = [0.4, 0.5, 0.6, 0.7, 0.8, 1.0, 1.25, 1.5, 1.8, 2.2];
+const BLUR_GAIN: f64 = 0.995;
+const BLUR_CAP: f32 = 40.0;
+/// Sharpness is told from this quantile of the gradients on, and from this gradient on.
+const STEEPEST: f64 = 0.9;
+const LEAST_STEEP: f32 = 6.0;
 /// Pixels around a part that its values depend on.
 pub(super) const HALO: usize = 16;
 /// Pixels at the edge of the second picture that are not compared where it moved.
@@ -91,10 +100,33 @@ impl Pixels {
         [r + l, l - (r * LUMA[0] + b * LUMA[2]) / LUMA[1], b + l]
     }
 
+    /// The steepest pixels, in which sharpness shows: noise would be taken for it elsewhere.
+    fn edges(&self) -> Vec<bool> {
+        let luma = smoothed(&self.luma[0], &gaussian(TEXTURE));
+        let mut steep = Plane::unset(luma.width, luma.height);
+        for y in 0..luma.height {
+            let rows = [-1, 0, 1].map(|k| luma.row_clamped(y as isize + k));
+            gradient(rows, &mut steep.data[y * luma.width..(y + 1) * luma.width]);
+        }
+        let mut gradients = Histogram::new(2048, 16.0);
+        steep.data.iter().for_each(|g| gradients.add(*g));
+        let least = gradients.quantile(STEEPEST).max(LEAST_STEEP);
+        let seen = |i: usize| self.seen.as_ref().is_none_or(|seen| seen.data[i] > 0.5);
+        steep.data.iter().enumerate().map(|(i, g)| *g >= least && seen(i)).collect()
+    }
+
+    /// Brightness of both, made equally sharp.
+    fn smooth_luma(&self, sharpness: Sharpness) -> [Plane; 2] {
+        let with = |blur: f32| gaussian((blur * blur + SMOOTHING * SMOOTHING).sqrt());
+        [
+            smoothed(&self.luma[0], &with(sharpness.0.max(0.0))),
+            smoothed(&self.luma[1], &with(sharpness.0.min(0.0))),
+        ]
+    }
+
     /// The difference, and the texture beneath it.
-    pub(super) fn residual(self) -> Residual {
-        let kernel = gaussian(SMOOTHING);
-        let luma = self.luma.each_ref().map(|plane| smoothed(plane, &kernel));
+    pub(super) fn residual(self, sharpness: Sharpness) -> Residual {
+        let luma = self.smooth_luma(sharpness);
         let kernel = gaussian(CHROMA);
         let (red, blue) = (smoothed(&self.red, &kernel), smoothed(&self.blue, &kernel));
         let mut difference = Plane::unset(self.area.width(), self.area.height());
@@ -110,6 +142,51 @@ impl Pixels {
         }
         let texture = textured(&luma);
         Residual { area: self.area, difference, texture, luma }
+    }
+}
+
+/// How much more blurred the second picture is, in pixels; negative if it is sharper.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Sharpness(f32);
+
+impl Sharpness {
+    /// Tells it from the edges of a few parts.
+    pub(super) fn of(parts: &[Pixels]) -> Self {
+        let edges: Vec<Vec<bool>> = parts.iter().map(Pixels::edges).collect();
+        let cost = |sharpness: Self| {
+            let sums: Vec<(f64, f64)> = parts
+                .par_iter()
+                .zip(&edges)
+                .map(|(part, edges)| {
+                    let [own, their] = part.smooth_luma(sharpness);
+                    let (mut sum, mut count) = (0.0f64, 0.0f64);
+                    let pixels = own.data.iter().zip(&their.data).zip(edges);
+                    for ((a, b), _) in pixels.filter(|(_, edge)| **edge) {
+                        sum += f64::from((b - a).abs().min(BLUR_CAP));
+                        count += 1.0;
+                    }
+                    (sum, count)
+                })
+                .collect();
+            let (sum, count) =
+                sums.iter().fold((0.0, 0.0), |(s, c), (sum, count)| (s + sum, c + count));
+            sum / f64::max(count, 1.0)
+        };
+        let plain = cost(Self(0.0));
+        for side in [1.0, -1.0] {
+            let mut best = (0.0, plain);
+            for blur in BLURS {
+                let now = cost(Self(side * blur));
+                if now > best.1 * BLUR_GAIN {
+                    break;
+                }
+                best = (blur, now);
+            }
+            if best.0 > 0.0 {
+                return Self(side * best.0);
+            }
+        }
+        Self(0.0)
     }
 }
 
