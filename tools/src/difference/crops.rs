@@ -7,7 +7,7 @@ use crate::registration::Registration;
 /// What is lower than this part of the long side can be lettering, …
 const LINE: f64 = 0.03;
 /// … which is followed for at most so many of its heights, …
-const FOLLOWED: f64 = 6.0;
+const FOLLOWED: f64 = 3.5;
 /// … until so many heights are calm.
 const CALM: f64 = 0.7;
 /// Calm is a column whose brightness varies less than this part of what it does in the place itself.

@@ -4,7 +4,7 @@ use crate::coords::{PixelBox, Size};
 use crate::registration::Registration;
 
 /// A strip narrower than this part of the picture is not told: frames are no better known.
-const LEAST: f64 = 0.01;
+const LEAST: f64 = 0.025;
 
 /// Frames of pictures whose gradients agree less than this, from −1 to 1, are not known well enough.
 const KNOWN: f64 = 0.5;
