@@ -13,12 +13,13 @@ const CALM: f64 = 0.7;
 /// Calm is a column whose brightness varies less than this part of what it does in the place itself.
 const QUIET: f64 = 0.35;
 
-/// The place with its context, in pixels of the first picture.
+/// The place with its context, in pixels of the first picture; about `widest` across at most.
 pub(super) fn with_context(
     place: &PixelBox,
     (first, second): (&Picture, &Picture),
     registration: &Registration,
     (margin, least): (f64, f64),
+    widest: f64,
 ) -> PixelBox {
     let size = first.size();
     let mut whole = *place;
@@ -32,9 +33,13 @@ pub(super) fn with_context(
         }
     }
     let pad = |side: f64| (margin * side).max(least);
-    whole
-        .grown(pad(whole.width().min(4.0 * whole.height())), pad(whole.height()))
-        .whole_pixels(size)
+    let across = whole.width().min(4.0 * whole.height());
+    let mut wide = whole.grown(pad(across), pad(whole.height()));
+    // Wider than this, the place itself would be shown too small.
+    let spare = ((widest - place.width()) / 2.0).max(least);
+    wide.x1 = wide.x1.max(place.x1 - spare);
+    wide.x2 = wide.x2.min(place.x2 + spare);
+    wide.whole_pixels(size)
 }
 
 /// A place in a line of text, as far as its word goes.

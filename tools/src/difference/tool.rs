@@ -282,7 +282,11 @@ impl<'a> Looks<'a> {
         let [first, second] = self.views;
         let least = tool.margin_of_picture * f64::from(registration.first().long_side());
         let pictures = (first.picture.as_ref(), second.picture.as_ref());
-        let left = crops::with_context(&region.bbox, pictures, registration, (tool.margin, least));
+        let longest = tool.ceiling.min(self.scene.room().side).max(8);
+        let short = region.bbox.width().min(region.bbox.height());
+        let widest = f64::from(longest) * short / f64::from(tool.short.max(1));
+        let margins = (tool.margin, least);
+        let left = crops::with_context(&region.bbox, pictures, registration, margins, widest);
         let right = registration.to_second(&left);
         let halves = [self.source_of(first, &left)?, self.source_of(second, &right)?];
         let (own, their) = (halves[0].1, halves[1].1);
@@ -296,7 +300,6 @@ impl<'a> Looks<'a> {
         if times > 1.0 && times < WORTHWHILE {
             times = 1.0;
         }
-        let longest = tool.ceiling.min(self.scene.room().side).max(8);
         let (layout, times) = Layout::fitting(size, times, longest);
         let shown = size.scaled(times);
         Ok(Crop { halves, detail, shown, layout, enlargement: Enlargement::None })
