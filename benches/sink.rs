@@ -1,5 +1,7 @@
 //! What keeping traces costs: the CPU time of a judgement into memory and into a folder, with a model
 //! that answers at once. Every judgement is of another edit, as in a service. The target is half.
+//! In the development profile on a busy machine: 21 ms against 25 ms without tools, 84 ms against 86 ms with one
+//! look; nearly all of it is the encoding of what the model gets.
 //!
 //! `cargo bench --bench sink`; needs Linux, whose `/proc` says what a process has used.
 
