@@ -12,8 +12,8 @@ use deeplook::message::{
     Dialect, MediaType, Message, Observation, Part, Request, SentPicture, ToolCall, ToolChoice,
 };
 use deeplook::model::profile::Profile;
-use deeplook::model::wire::Renderer;
 use deeplook::tools::{BoxConvention, Size, Toolbox};
+use deeplook::wire::{Renderer, unserved};
 use serde_json::{Value, json};
 
 fn noise(name: &str, mut seed: u32) -> Arc<SentPicture> {
@@ -60,7 +60,7 @@ fn second_turn() -> Request {
     let messages = vec![
         Message::System("You judge edits of pictures. ".repeat(100)),
         Message::User { parts, data: Value::Null },
-        Message::Assistant(reply),
+        Message::Assistant(Box::new(unserved(reply))),
         Message::Observations { observations: vec![observation], closing: "Go on.".to_owned() },
     ];
     Request {
@@ -75,7 +75,7 @@ fn turn(c: &mut Criterion) {
     let request = second_turn();
     let new = || {
         let profile = Profile::named("openai").unwrap();
-        Renderer::new("some-model", profile, Default::default()).unwrap()
+        Renderer::new("some-model", profile.habits(), Default::default()).unwrap()
     };
     // Exactly what the client library does with a body.
     let bytes =

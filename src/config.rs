@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::deliberation::Limits;
 use crate::equipment::ToolOptions;
 use crate::judge::JudgeSettings;
-use crate::message::Dialect;
+use crate::message::{Dialect, Wire};
 use crate::model::parameters;
 use crate::model::{
     AnyModel, ModelError, OpenAi, OpenAiSettings, Prices, PricesError, Profile, ProfileError,
-    Rules, Secret, without_credentials,
+    Rules, Secret, api_version, without_credentials,
 };
 use crate::prompt::{self, Mode, Pack, PromptError};
 use crate::protocol::Targets;
@@ -32,8 +32,14 @@ pub struct JudgeSpec {
     pub base_url: Option<String>,
     /// The name of a built-in profile, or a file; absent to guess it from model and server.
     pub profile: Option<String>,
+    /// The form of requests and replies; absent for the profile's, for this model.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wire: Option<Wire>,
     /// How the model calls tools; absent for the profile's way.
     pub dialect: Option<Dialect>,
+    /// In how much detail the server looks at pictures; absent for the profile's word.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
     /// Something for the server: temperature, seed, max_tokens, …
     pub params: BTreeMap<String, Value>,
     /// Seconds to wait for a reply.
@@ -62,7 +68,9 @@ impl Default for JudgeSpec {
             model: Rules::NAME.to_owned(),
             base_url: None,
             profile: None,
+            wire: None,
             dialect: None,
+            detail: None,
             params: BTreeMap::new(),
             timeout: 300,
             prices: None,
@@ -141,6 +149,16 @@ pub(crate) struct JudgeParts {
     pub settings: JudgeSettings,
 }
 
+impl JudgeParts {
+    /// Who is asked, where and how, in one line; `None` for the offline judge.
+    pub(crate) fn asked(&self) -> Option<String> {
+        let AnyModel::OpenAi(model) = &self.model else { return None };
+        let profile = self.record.profile["name"].as_str().unwrap_or("?");
+        let (id, base_url, wire) = (&self.record.id, model.base_url(), model.wire());
+        Some(format!("asking {id} at {base_url}: profile {profile}, wire {wire}"))
+    }
+}
+
 impl JudgeSpec {
     /// Whether it is the offline judge.
     pub fn is_offline(&self) -> bool {
@@ -168,7 +186,11 @@ impl JudgeSpec {
         if self.base_url.as_ref().is_some_and(|url| without_credentials(url) != *url) {
             return wrong("base_url", "it has a user or a password, which nothing may keep");
         }
-        let served = self.base_url.is_some() || self.profile.is_some() || !self.params.is_empty();
+        let served = self.base_url.is_some()
+            || self.profile.is_some()
+            || self.wire.is_some()
+            || self.detail.is_some()
+            || !self.params.is_empty();
         if self.is_offline() && served {
             return Err(SetupError::NobodyToAsk);
         }
@@ -212,10 +234,15 @@ impl JudgeSpec {
         if let Some(file) = &self.prices {
             prices = prices.replaced_by(Prices::load(file)?);
         }
-        let mut profile = match &self.profile {
-            Some(name) => self::profile(name)?,
-            None => Profile::guess(&self.model, self.base_url.as_deref()),
-        };
+        let open = access.base_url.as_ref().map(|secret| secret.expose().to_owned());
+        let base_url = open.or_else(|| self.base_url.clone());
+        let mut profile = profile_for(self.profile.as_deref(), &self.model, base_url.as_deref())?;
+        if let Some(wire) = self.wire {
+            profile.wire = wire;
+        }
+        if let Some(detail) = &self.detail {
+            profile.detail = Some(detail.clone());
+        }
         if let Some(dialect) = self.dialect {
             profile.dialect = dialect;
         }
@@ -230,9 +257,8 @@ impl JudgeSpec {
             boxes: profile.boxes,
             price: None,
         };
-        let open = access.base_url.as_ref().map(|secret| secret.expose().to_owned());
         let mut server = OpenAiSettings {
-            base_url: open.or_else(|| self.base_url.clone()),
+            base_url,
             params: record.params.clone(),
             timeout: Duration::from_secs(self.timeout),
             ..OpenAiSettings::new(self.model.clone(), profile)
@@ -261,6 +287,27 @@ pub(crate) fn profile(name_or_file: &str) -> Result<Profile, ProfileError> {
         true => Profile::named(name_or_file),
         false => Profile::load(Path::new(name_or_file)),
     }
+}
+
+/// The profile of a model: the one that is named, or the one that fits best.
+pub(crate) fn profile_for(
+    named: Option<&str>,
+    model: &str,
+    base_url: Option<&str>,
+) -> Result<Profile, ProfileError> {
+    let mut profile = match named {
+        Some(name) if Profile::names().any(|known| known == name) => {
+            Profile::named(name)?.for_model(model, base_url)
+        }
+        Some(file) => Profile::load(Path::new(file))?,
+        None => Profile::guess(model, base_url),
+    };
+    if profile.name == "azure" {
+        let typed = base_url.and_then(api_version);
+        let usual = || std::env::var("OPENAI_API_VERSION").ok().filter(|text| !text.is_empty());
+        profile.api_version = typed.or(profile.api_version).or_else(usual);
+    }
+    Ok(profile)
 }
 
 /// How pictures are prepared for a server.

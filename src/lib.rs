@@ -83,6 +83,7 @@ pub mod verdict;
 mod view;
 mod visible;
 mod weights;
+pub mod wire;
 
 pub use case::EditCase;
 #[doc(hidden)]

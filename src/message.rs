@@ -1,7 +1,9 @@
 //! The conversation with a judge's model, typed.
 //!
-//! Only `model::wire` renders it to the wire. The offline judge reads [`Observation::data`] and
+//! Only `wire` renders it for a server. The offline judge reads [`Observation::data`] and
 //! the task's data, never our own prose.
+
+mod reply;
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+pub use self::reply::{Reply, Said, Served, ServerCall, Usage, Wire};
 use crate::hash::Hash;
 
 /// A picture exactly as it is sent to a model.
@@ -87,9 +90,9 @@ pub enum Message {
         /// The same for machines; `Null` where there is nothing to decide from.
         data: Value,
     },
-    /// What the model said: the server's own message object, so that whatever the server needs back
-    /// (signatures, unknown fields) goes back to it.
-    Assistant(Value),
+    /// What the model said, with the server's own message in it, so that whatever the server needs
+    /// back (signatures, unknown fields) goes back to it.
+    Assistant(Box<Reply>),
     /// What the tools saw, in the order of the calls, and the text that closes the turn.
     Observations {
         /// One for each call.
@@ -173,6 +176,14 @@ impl Request {
         });
         Hash::of(request.to_string().as_bytes())
     }
+
+    /// Stands for the rules and the task: what all questions of a deliberation begin with.
+    pub fn opening(&self) -> Hash {
+        let task = self.messages.iter().position(|m| matches!(**m, Message::User { .. }));
+        let opening = self.messages.iter().take(task.map_or(0, |at| at + 1));
+        let opening: Vec<Value> = opening.map(|message| seen_by_model(message)).collect();
+        Hash::of(Value::Array(opening).to_string().as_bytes())
+    }
 }
 
 /// A message without what only machines read, and with pictures by their hash.
@@ -187,7 +198,7 @@ fn seen_by_model(message: &Message) -> Value {
             };
             json!({ "user": parts.iter().map(part).collect::<Vec<_>>() })
         }
-        Message::Assistant(reply) => json!({ "assistant": reply }),
+        Message::Assistant(reply) => json!({ "assistant": reply.message }),
         Message::Observations { observations, closing } => {
             let observation = |o: &Observation| {
                 let pictures: Vec<Value> = o.pictures.iter().map(|sent| picture(sent)).collect();
@@ -195,47 +206,6 @@ fn seen_by_model(message: &Message) -> Value {
             };
             let observations: Vec<Value> = observations.iter().map(observation).collect();
             json!({ "observations": observations, "closing": closing })
-        }
-    }
-}
-
-/// What a model said to a [`Request`].
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reply {
-    /// The assistant message as the server sent it, after `repairs`.
-    pub message: Value,
-    /// What had to be mended so that the message can be sent back.
-    pub repairs: Vec<String>,
-    /// Why the server stopped, in its own word.
-    pub finish_reason: Option<String>,
-    /// Tokens, where the server counts them.
-    pub usage: Usage,
-    /// The model that the server says it used.
-    pub model: Option<String>,
-}
-
-/// Tokens of one reply or of several. What a server did not count is unknown, not 0.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Usage {
-    /// Tokens of the request.
-    pub prompt_tokens: Option<u64>,
-    /// Of these, how many the server had kept from before.
-    pub cached_tokens: Option<u64>,
-    /// Tokens of the reply, thinking included.
-    pub completion_tokens: Option<u64>,
-}
-
-impl Usage {
-    /// Both together; a count that one of them does not have stays the other's.
-    pub fn plus(self, other: Self) -> Self {
-        let sum = |a: Option<u64>, b: Option<u64>| match (a, b) {
-            (Some(a), Some(b)) => Some(a.saturating_add(b)),
-            (a, b) => a.or(b),
-        };
-        Self {
-            prompt_tokens: sum(self.prompt_tokens, other.prompt_tokens),
-            cached_tokens: sum(self.cached_tokens, other.cached_tokens),
-            completion_tokens: sum(self.completion_tokens, other.completion_tokens),
         }
     }
 }

@@ -58,7 +58,7 @@ impl Transcript {
                 );
             }
             What::Replied(replied) => {
-                let reading = dialect::read(&replied.reply.message, &self.form);
+                let reading = dialect::read(&replied.reply.said, &self.form);
                 match (&reading.thought, reading.thought_source) {
                     (Some(thought), source) => {
                         let name = if source == ThoughtSource::Reasoning {

@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 use clap::Args;
 use deeplook_tools::PixelBox;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::words;
 use crate::config::usual_server;
-use crate::message::Dialect;
+use crate::message::{Dialect, Wire};
 use crate::model::parameters::refuse_secrets;
 use crate::prompt::Mode;
 use crate::run::{Access, JudgeSpec, ToolOptions};
@@ -91,19 +91,72 @@ pub(crate) struct ModelOptions {
     /// The model to ask, or `rules` for the offline judge.
     #[arg(long, value_name = "M", env = "DEEPLOOK_MODEL", default_value = "rules")]
     pub model: String,
-    /// An OpenAI-compatible server [default: OPENAI_BASE_URL, else the profile's].
+    /// Where the server is, e.g. http://localhost:8000/v1 [default: OPENAI_BASE_URL, else the
+    /// profile's].
     #[arg(long = "base-url", value_name = "U")]
     pub base_url: Option<String>,
-    /// openai, gemini, vllm, ollama, lmstudio, openrouter, llamacpp, or a file of your own
-    /// [default: guessed from model and URL].
+    /// openai, gemini, anthropic, azure, vllm, ollama, lmstudio, openrouter, llamacpp, or a file of
+    /// your own [default: guessed from the URL, or from the model where there is none].
     #[arg(long, value_name = "NAME|FILE")]
     pub profile: Option<String>,
+    /// The form of requests and replies [default: the profile's, for this model].
+    #[arg(long, value_parser = words::wire())]
+    pub wire: Option<Wire>,
     /// How the model calls tools [default: the profile's].
     #[arg(long, value_parser = words::dialect())]
     pub dialect: Option<Dialect>,
-    /// Something for the server, e.g. temperature=0, seed=7, reasoning_effort=low, max_tokens=4000.
+    #[command(flatten)]
+    pub sampling: SamplingOptions,
+    /// Something else for the server, e.g. top_p=0.9.
     #[arg(long = "param", value_name = "KEY=VALUE")]
     pub params: Vec<String>,
+}
+
+/// Settings of the model that change verdicts. What is not given is the server's to choose.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct SamplingOptions {
+    /// In how much detail the server looks at pictures [default: the profile's; high for OpenAI].
+    #[arg(long, value_parser = ["low", "high", "auto", "original"])]
+    pub detail: Option<String>,
+    /// How long the model thinks, in the server's word: none, minimal, low, medium, high, …
+    #[arg(long, value_name = "WORD")]
+    pub reasoning_effort: Option<String>,
+    /// How freely the model chooses its words; 0 for as little as it can.
+    #[arg(long, value_name = "T", value_parser = parse_temperature)]
+    pub temperature: Option<f64>,
+    /// For servers that can repeat themselves.
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
+    /// The longest reply, thinking included.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub max_tokens: Option<u64>,
+}
+
+impl SamplingOptions {
+    /// Adds what was typed to the parameters of a request.
+    fn add_to(&self, params: &mut BTreeMap<String, Value>) -> anyhow::Result<()> {
+        let typed = [
+            ("reasoning_effort", self.reasoning_effort.as_ref().map(|word| json!(word))),
+            ("temperature", self.temperature.map(|number| json!(number))),
+            ("seed", self.seed.map(|number| json!(number))),
+            ("max_tokens", self.max_tokens.map(|number| json!(number))),
+        ];
+        for (name, value) in typed {
+            let Some(value) = value else { continue };
+            if params.insert(name.to_owned(), value).is_some() {
+                let flag = name.replace('_', "-");
+                bail!("--{flag} and --param {name} say the same thing; give it once");
+            }
+        }
+        Ok(())
+    }
+}
+
+fn parse_temperature(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if (0.0..=2.0).contains(&number) => Ok(number),
+        _ => Err("expected a number from 0 to 2".to_owned()),
+    }
 }
 
 /// How long and how dear a judgement may be.
@@ -152,12 +205,17 @@ pub(crate) struct ToolFlags {
 impl JudgeOptions {
     /// The judge that was asked for, and what opens its server.
     pub(crate) fn judge(&self) -> anyhow::Result<(JudgeSpec, Access)> {
-        let ModelOptions { model, base_url, profile, dialect, params } = &self.model;
+        let ModelOptions { model, base_url, profile, wire, dialect, sampling, params } =
+            &self.model;
+        let mut params = self::params(params)?;
+        sampling.add_to(&mut params)?;
         let mut judge = JudgeSpec {
             model: model.clone(),
             profile: profile.clone(),
+            wire: *wire,
             dialect: *dialect,
-            params: self::params(params)?,
+            detail: sampling.detail.clone(),
+            params,
             prompts: self.prompts.clone(),
             variant: self.variant.clone(),
             tools: self.tools.options(),
@@ -175,12 +233,17 @@ pub(crate) fn served_at(judge: &mut JudgeSpec, named: Option<&str>) -> Access {
     let url = match named {
         Some(url) => Some(url.to_owned()),
         None if judge.is_offline() => None,
+        // The variable is about OpenAI's servers and those that are like them.
+        None if judge.profile.as_deref().is_some_and(|name| HOSTED.contains(&name)) => None,
         None => usual_server(),
     };
     let (url, access) = url.map(|url| Access::of_url(&url)).unzip();
     judge.base_url = url;
     access.unwrap_or_default()
 }
+
+/// Profiles that have a server of their own, which OPENAI_BASE_URL does not mean.
+const HOSTED: [&str; 3] = ["gemini", "anthropic", "openrouter"];
 
 impl BoundOptions {
     pub(crate) fn apply(&self, judge: &mut JudgeSpec) {
@@ -242,8 +305,6 @@ fn parse_box(text: &str) -> Result<PixelBox, String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -4,7 +4,7 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use crate::agreement::Truth;
 use crate::dataset::{MatchBy, adapter};
-use crate::message::Dialect;
+use crate::message::{Dialect, Wire};
 use crate::prompt::Mode;
 use crate::report::Format;
 use crate::trace::OutcomeName;
@@ -38,6 +38,14 @@ pub(super) fn dialect() -> impl TypedValueParser<Value = Dialect> {
     one_of(&[
         ("native", "The server's function calling", Dialect::Native),
         ("tags", "`<tool_call>` tags in the text", Dialect::Tags),
+    ])
+}
+
+pub(super) fn wire() -> impl TypedValueParser<Value = Wire> {
+    one_of(&[
+        ("chat", "OpenAI's chat completions, which nearly every server speaks", Wire::Chat),
+        ("responses", "OpenAI's Responses", Wire::Responses),
+        ("messages", "Anthropic's Messages", Wire::Messages),
     ])
 }
 

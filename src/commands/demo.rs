@@ -306,7 +306,7 @@ fn show_judgement(
     for event in bundle.events {
         match event.event {
             What::Replied(replied) => {
-                let reading = dialect::read(&replied.reply.message, &form);
+                let reading = dialect::read(&replied.reply.said, &form);
                 steps.extend(reading.thought.map(|text| ShownStep {
                     kind: "thought",
                     text,

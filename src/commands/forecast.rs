@@ -1,9 +1,11 @@
 //! What a run will ask for and what that costs, before it asks.
 
 use std::io::Write as _;
+use std::time::SystemTime;
 
 use serde_json::json;
 
+use crate::model::Prices;
 use crate::run::{ASSUMPTIONS, Estimate, Forecast};
 use crate::terminal;
 use crate::transcript::cost_text;
@@ -21,6 +23,7 @@ pub(super) fn show(forecast: &Forecast, as_json: bool) -> anyhow::Result<()> {
             "cost": total.cost,
             "parts": parts,
             "assumptions": ASSUMPTIONS,
+            "prices_outdated_since": Prices::outdated(SystemTime::now()),
         }));
     }
     let mut out = terminal::stdout();
@@ -50,6 +53,12 @@ pub(super) fn show(forecast: &Forecast, as_json: bool) -> anyhow::Result<()> {
             cost_text(total.cost)
         )?;
         writeln!(out, "{ASSUMPTIONS}")?;
+        if let Some(written) = Prices::outdated(SystemTime::now()) {
+            writeln!(
+                out,
+                "the built-in prices are of {written}, more than half a year ago: tell today's with --prices FILE"
+            )?;
+        }
     }
     let would =
         run.as_ref().map_or(String::new(), |run| format!("; the run would be {}", run.display()));

@@ -13,7 +13,7 @@ use crate::cli::{self, ForkOptions, ReplayArgs};
 use crate::config;
 use crate::equipment::RecordedEquipment;
 use crate::judge::{Judge, JudgeSettings};
-use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Profile, Rules};
+use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Rules};
 use crate::prompt::Pack;
 use crate::replay::Fork;
 use crate::trace::{self, Bundle, Event, Kept, ModelRecord, RunFolder};
@@ -127,10 +127,7 @@ fn model(
         return Ok((AnyModel::Rules(Rules::default()), Rules::record(recorded.dialect)));
     }
     let base_url = options.base_url.clone().or_else(config::usual_server);
-    let mut profile = match &options.profile {
-        Some(name) => config::profile(name)?,
-        None => Profile::guess(id, base_url.as_deref()),
-    };
+    let mut profile = config::profile_for(options.profile.as_deref(), id, base_url.as_deref())?;
     if options.model.is_none() && options.profile.is_none() {
         // Nobody named a server: the usual one is only meant where the trace was made there.
         if base_url.is_none() && profile.base_url != recorded.base_url {

@@ -34,6 +34,7 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let criteria = run::chosen(&parts.pack, &cli::criteria(&args.criterion))?;
     let case = case(&args.source, &args.edited, &args.facts)?;
     let priced = parts.record.price.is_some();
+    let asked = parts.asked();
     let toolbox = equipment::for_judge(args.mode, &spec.tools)?;
     let unavailable = toolbox.unavailable().clone();
     let judge = Judge::new(parts.model, parts.record, parts.pack, toolbox, parts.settings);
@@ -44,6 +45,9 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     if spec.is_offline() {
         let note = "the offline judge `rules` is a baseline; ask a model with --model";
         say(args.json, &format!("{DIM}{note}{DIM:#}"));
+    }
+    if let Some(asked) = asked {
+        say(args.json, &format!("{DIM}{asked}{DIM:#}"));
     }
     for (tool, why) in &unavailable {
         say(args.json, &format!("{DIM}without {tool}: {why}{DIM:#}"));

@@ -127,6 +127,9 @@ impl Watching {
             }
             (None, None) => {}
         }
+        if let Some(asked) = &beginning.asked {
+            say(asked);
+        }
         if beginning.offline {
             say("the offline judge `rules` is a baseline; ask a model with --model");
         }

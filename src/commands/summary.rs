@@ -88,7 +88,7 @@ fn words(summary: &RunSummary) -> String {
     text
 }
 
-/// 0 where every judgement has an outcome and the coverage is enough.
+/// 0 where every judgement has an outcome, one of them a verdict, and the coverage is enough.
 pub(super) fn exit_code(
     summary: &RunSummary,
     min_coverage: Option<f64>,
@@ -106,7 +106,12 @@ pub(super) fn exit_code(
         }
         return Ok(ExitCode::from(1));
     }
-    Ok(if summary.is_finished() { ExitCode::SUCCESS } else { ExitCode::from(1) })
+    // Nothing that could be worked with came out.
+    let fruitless = summary.planned > 0 && !summary.outcomes.contains_key(&OutcomeName::Verdict);
+    Ok(match summary.is_finished() && !fruitless {
+        true => ExitCode::SUCCESS,
+        false => ExitCode::from(1),
+    })
 }
 
 /// How many replies nobody was asked for, if any.

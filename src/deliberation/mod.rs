@@ -231,9 +231,9 @@ impl Deliberation {
             return;
         }
         self.usage = self.usage.plus(reply.usage);
-        let reading = dialect::read(&reply.message, &self.form);
+        let reading = dialect::read(&reply.said, &self.form);
         let could_look = self.may_look();
-        self.messages.push(Arc::new(Message::Assistant(reply.message.clone())));
+        self.messages.push(Arc::new(Message::Assistant(Box::new(reply.clone()))));
         let (evidence, unknown_evidence) =
             reading.evidence.into_iter().partition(|name| self.pictures.contains(name));
         let ending = |answer| {
@@ -241,13 +241,9 @@ impl Deliberation {
             State::Done(Ending { answer, reasoning, evidence, unknown_evidence })
         };
 
-        self.state = if let Some(refusal) =
-            reply.message["refusal"].as_str().filter(|r| !r.is_empty())
-        {
+        self.state = if let Some(refusal) = &reply.said.refusal {
             ending(Answer::Abstained(format!("the model refused: {refusal}")))
-        } else if reply.finish_reason.as_deref() == Some("content_filter")
-            && reading.answer.is_none()
-        {
+        } else if reply.was_filtered() && reading.answer.is_none() {
             ending(Answer::Failed("a content filter of the server stopped the reply".to_owned()))
         } else if reading.calls.len() > MOST_AT_ONCE {
             ending(Answer::Abstained(format!(
@@ -275,7 +271,7 @@ impl Deliberation {
                 "it called tools after the last turn instead of answering".to_owned(),
             ))
         } else {
-            let cut = reply.finish_reason.as_deref() == Some("length");
+            let cut = reply.was_cut();
             let problem = match reading.problems.as_slice() {
                 _ if cut => {
                     "your reply was cut off at the token limit; think more briefly".to_owned()

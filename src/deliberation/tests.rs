@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::wire;
 
 fn script() -> Script {
     Script {
@@ -36,11 +37,9 @@ fn says(content: &str) -> Reply {
 
 fn reply(message: Value, finish_reason: Option<&str>) -> Reply {
     Reply {
-        message,
-        repairs: Vec::new(),
         finish_reason: finish_reason.map(str::to_owned),
-        usage: Usage { prompt_tokens: Some(100), cached_tokens: None, completion_tokens: Some(10) },
-        model: None,
+        usage: Usage { prompt_tokens: Some(100), completion_tokens: Some(10), ..Usage::default() },
+        ..wire::unserved(message)
     }
 }
 
@@ -208,7 +207,7 @@ fn a_broken_tool_ends_it() {
 #[test]
 fn absurd_counts_of_a_server_do_no_harm() {
     let usage =
-        Usage { prompt_tokens: Some(u64::MAX), cached_tokens: None, completion_tokens: Some(9) };
+        Usage { prompt_tokens: Some(u64::MAX), completion_tokens: Some(9), ..Usage::default() };
     let (_, ending, _) = play(start(Limits::default(), true), &[Reply { usage, ..says(GOOD) }]);
     assert_eq!(ending.answer, label("Good Edit"));
 }

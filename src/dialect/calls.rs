@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::sloppy_json::{self, Item};
 use super::{elements, excerpt};
-use crate::message::{Dialect, ToolCall};
+use crate::message::{Dialect, ServerCall, ToolCall};
 
 /// Where a call may have the name of its tool, and its arguments.
 const NAMES: &[&str] = &["name", "tool", "tool_name", "function", "function_name", "action"];
@@ -22,25 +22,17 @@ const ARGUMENTS: &[&str] = &[
 /// Parts of the names of arguments that hold the numbers of a box.
 const BOXES: &[&str] = &["box", "region", "coord", "roi"];
 
-/// The calls in the `tool_calls` of a message (or its legacy `function_call`). A call whose
-/// arguments cannot be read keeps them as they came: the server waits for an answer to its id.
-pub(super) fn native(message: &Value, problems: &mut Vec<String>) -> Vec<ToolCall> {
-    let listed = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-    let legacy = message.get("function_call").filter(|call| listed.is_empty() && call.is_object());
-    let mut calls = Vec::new();
-    for call in listed.iter().chain(legacy) {
-        let function = call.get("function").unwrap_or(call);
-        let text =
-            |of: &Value, key| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let name = text(function, "name");
+/// The calls in the server's own form. One whose arguments cannot be read keeps them as they came:
+/// the server waits for an answer to its id.
+pub(super) fn native(calls: &[ServerCall], problems: &mut Vec<String>) -> Vec<ToolCall> {
+    let mut read = |ServerCall { id, name, arguments: given }: &ServerCall| {
         if name.is_empty() {
-            problems.push(format!("the tool call names no tool: {}", excerpt(&call.to_string())));
+            problems.push(format!("the tool call names no tool: {}", excerpt(&given.to_string())));
         }
-        let given = ARGUMENTS.iter().find_map(|key| function.get(key));
-        let arguments = arguments(&name, given.cloned().unwrap_or_default(), problems);
-        calls.push(ToolCall { id: text(call, "id"), name, arguments, form: Dialect::Native });
-    }
-    calls
+        let arguments = arguments(name, given.clone(), problems);
+        ToolCall { id: id.clone(), name: name.clone(), arguments, form: Dialect::Native }
+    };
+    calls.iter().map(&mut read).collect()
 }
 
 /// The calls within a `<tool_call>`; `complete` says that its closing tag is there.

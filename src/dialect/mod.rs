@@ -19,10 +19,9 @@ mod tests;
 
 use deeplook_tools::scene::cut;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
 use crate::answer::{AnswerForm, Answered, KeyForm};
-use crate::message::ToolCall;
+use crate::message::{Said, ToolCall};
 use keys::Keyed;
 use labels::{Found, Labels};
 pub use tags::neutralise;
@@ -66,25 +65,23 @@ impl Reading {
 pub enum ThoughtSource {
     /// The text of the reply.
     Text,
-    /// The server's `reasoning_content` or `reasoning`.
+    /// What the server gives as the model's reasoning.
     Reasoning,
     /// There is none.
     #[default]
     Absent,
 }
 
-/// Reads an assistant message as a server sent it. Never fails: whatever is missing or has another
-/// type than expected is absent.
-pub fn read(message: &Value, form: &AnswerForm) -> Reading {
-    let text = message.get("content").map(|content| text_of(content, TEXT)).unwrap_or_default();
-    let mut sections = tags::sections(&text);
+/// Reads what a model said. Never fails: what cannot be read is a problem.
+pub fn read(said: &Said, form: &AnswerForm) -> Reading {
+    let mut sections = tags::sections(&said.text);
     let labels = Labels::new(form);
     let mut problems = Vec::new();
 
-    let mut calls = calls::native(message, &mut problems);
+    let mut calls = calls::native(&said.calls, &mut problems);
     calls.extend(tagged_calls(&sections, &calls, &mut problems));
     if let AnswerForm::Keys(keys) = form {
-        return read_keys(message, sections, keys, calls, problems);
+        return read_keys(said, sections, keys, calls, problems);
     }
     let tagged = tagged_answer(&sections, &labels, &mut problems);
     let mut untagged = None;
@@ -102,7 +99,7 @@ pub fn read(message: &Value, form: &AnswerForm) -> Reading {
         _ => untagged,
     };
 
-    let (thought, thought_source) = thought(message, &sections, &labels, untagged.is_some());
+    let (thought, thought_source) = thought(said, &sections, &labels, untagged.is_some());
     if calls.is_empty() && answer.is_none() && problems.is_empty() {
         problems.extend(misplaced(&sections));
     }
@@ -119,7 +116,7 @@ pub fn read(message: &Value, form: &AnswerForm) -> Reading {
 /// The same where the answer has keys. The server's calls and those in tags are read already; an
 /// object with keys of the answer is never taken for a call.
 fn read_keys(
-    message: &Value,
+    said: &Said,
     mut sections: Vec<Section>,
     keys: &[KeyForm],
     mut calls: Vec<ToolCall>,
@@ -145,7 +142,7 @@ fn read_keys(
     };
     let no_labels = AnswerForm::Label(Vec::new());
     let labels = Labels::new(&no_labels);
-    let (mut thought, mut thought_source) = thought(message, &sections, &labels, false);
+    let (mut thought, mut thought_source) = thought(said, &sections, &labels, false);
     if let Some(reasons) = reasons.filter(|_| thought_source != ThoughtSource::Text) {
         (thought, thought_source) = (Some(reasons), ThoughtSource::Text);
     }
@@ -162,27 +159,6 @@ fn read_keys(
 /// Problems as they are told: few and short.
 fn told(problems: &[String]) -> Vec<String> {
     problems.iter().take(MOST_PROBLEMS).map(|p| cut(p, LONGEST_PROBLEM)).collect()
-}
-
-/// The types of the parts of a message that are text, and that are the model's reasoning.
-const TEXT: &[&str] = &["text", "output_text"];
-const REASONING: &[&str] = &["thinking", "reasoning", "reasoning_text"];
-
-/// The text of a `content`: a string, or a list of strings and typed parts.
-fn text_of(content: &Value, types: &[&str]) -> String {
-    let part = |part: &Value| match part {
-        Value::String(text) if types == TEXT => Some(text.clone()),
-        Value::Object(object) => {
-            let kind = object.get("type").and_then(Value::as_str).unwrap_or("text");
-            let text = ["text", "thinking", "reasoning"].iter().find_map(|key| object.get(*key))?;
-            types.contains(&kind).then(|| text_of(text, TEXT))
-        }
-        _ => None,
-    };
-    match content {
-        Value::Array(parts) => parts.iter().filter_map(part).collect::<Vec<_>>().join("\n"),
-        one => part(one).unwrap_or_default(),
-    }
 }
 
 fn of_kind(sections: &[Section], kind: Kind) -> impl Iterator<Item = &Section> {
@@ -339,7 +315,7 @@ fn untagged_answer<'a>(
 /// The thought: what stands in thinking, and the text before the calls; else the words around the
 /// label in the answer's tags; else the server's reasoning.
 fn thought(
-    message: &Value,
+    said: &Said,
     sections: &[Section],
     labels: &Labels<'_>,
     answer_is_last_line: bool,
@@ -375,10 +351,7 @@ fn thought(
     if has_words(&text) {
         return (Some(text.trim().to_owned()), ThoughtSource::Text);
     }
-    let fields = ["reasoning_content", "reasoning"].iter().filter_map(|key| message.get(*key));
-    let fields = fields.map(|field| text_of(field, TEXT));
-    let parts = message.get("content").map(|content| text_of(content, REASONING));
-    match fields.chain(parts).find(|text| has_words(text)) {
+    match said.thought.as_deref().filter(|text| has_words(text)) {
         Some(text) => (Some(text.trim().to_owned()), ThoughtSource::Reasoning),
         None => (None, ThoughtSource::Absent),
     }

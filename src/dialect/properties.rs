@@ -9,7 +9,7 @@ use proptest::sample::select;
 use serde_json::{Value, json};
 
 use super::sloppy_json::{self, Item};
-use super::tests::form;
+use super::tests::{form, read};
 use super::*;
 use crate::message::Dialect;
 

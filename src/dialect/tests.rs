@@ -6,7 +6,8 @@ mod other_forms;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::message::Dialect;
+use crate::message::{Dialect, Wire};
+use crate::wire;
 
 const FLAWLESS: &str = "Flawless Execution";
 const OVER: &str = "Over Modification";
@@ -15,6 +16,11 @@ const LOST: &str = "Localization Failure";
 const PERFECT: &str = "Perfect Consistency";
 const SINGLE: &str = "Single Anomaly";
 const MULTIPLE: &str = "Multiple Anomalies";
+
+/// Reads an assistant message of a chat completion.
+pub(super) fn read(message: &Value, form: &AnswerForm) -> Reading {
+    super::read(&wire::said(Wire::Chat, message), form)
+}
 
 pub(super) fn form() -> AnswerForm {
     AnswerForm::new([FLAWLESS, OVER, WRONG, LOST])

@@ -473,6 +473,9 @@ pub enum JudgeError {
     /// The evidence cannot be kept.
     #[error("cannot write the trace; is the disk full, or the folder not one that can be written?")]
     Trace(#[from] io::Error),
+    /// Nobody is there to be asked. Nothing has an outcome because of that.
+    #[error("{0}")]
+    Unreachable(String),
     /// It was stopped on purpose, and can be made again.
     #[error("{0}")]
     Stopped(String),

@@ -155,6 +155,7 @@ impl<M: ChatModel> Session<'_, M> {
                 self.record(What::Replied(replied))?;
             }
             Err(error @ ModelError::Stopped) => return Err(JudgeError::Stopped(error.to_string())),
+            Err(ModelError::Unreachable(reason)) => return Err(JudgeError::Unreachable(reason)),
             Err(error) => {
                 tracing::warn!(%error, "no reply");
                 self.give_up(part, turn, error.to_string(), deliberation)?;

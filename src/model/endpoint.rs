@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::masking::Masks;
 
 use super::profile::Profile;
+use crate::message::Wire;
 
 /// A key. It is never shown: not in `Debug` output, not in errors, not in traces.
 #[derive(Clone)]
@@ -55,6 +56,14 @@ pub fn without_credentials(url: &str) -> String {
     format!("{scheme}{}", &rest[secret..])
 }
 
+/// The version that an address asks for, as Azure writes it: `…?api-version=2025-04-01-preview`.
+pub(crate) fn api_version(url: &str) -> Option<String> {
+    let (_, version) = url.split_once("?api-version=")?;
+    let is_version = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
+    let version = version.trim();
+    (!version.is_empty() && version.chars().all(is_version)).then(|| version.to_owned())
+}
+
 /// The address of a server.
 #[derive(Clone)]
 pub(super) struct BaseUrl {
@@ -71,10 +80,16 @@ pub(super) struct BaseUrl {
 }
 
 impl BaseUrl {
-    /// Reads what a user typed; the error says what is wrong, without user or password.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let text = text.trim().trim_end_matches('/');
-        let text = text.strip_suffix("/chat/completions").unwrap_or(text).trim_end_matches('/');
+    /// Reads what a user typed; `usual_path` follows a server that is named without one. The error
+    /// says what is wrong, without user or password.
+    pub(super) fn parse(text: &str, usual_path: &str) -> Result<Self, String> {
+        let text = text.trim();
+        // Azure wants its version there, and `api_version` has read it.
+        let text = text.split_once("?api-version=").map_or(text, |(address, _)| address);
+        let mut text = text.trim_end_matches('/');
+        for path in ["/chat/completions", "/responses", "/messages"] {
+            text = text.strip_suffix(path).unwrap_or(text).trim_end_matches('/');
+        }
         let bare = text.split_once("://").map_or(text, |(_, rest)| rest);
         let bare = bare.rsplit_once('@').map_or(bare, |(_, host)| host);
         let bare = bare.split_once('?').map_or(bare, |(path, _)| path);
@@ -99,6 +114,9 @@ impl BaseUrl {
             return Err(format!(
                 "the base URL of {bare:?} has a query: leave out everything from '?' on"
             ));
+        }
+        if matches!(url.path(), "" | "/") {
+            url.set_path(usual_path);
         }
         let user = Secret::new(url.username());
         let password = url.password().and_then(Secret::new);
@@ -140,7 +158,7 @@ fn is_loopback(host: &str) -> bool {
 /// Whether a key may go to `url` without a word of the user's: that is this machine, or the server
 /// of a built-in profile that has the same key.
 pub(crate) fn is_known_server(url: &str, key_env: Option<&str>) -> bool {
-    let Ok(asked) = BaseUrl::parse(url) else { return false };
+    let Ok(asked) = BaseUrl::parse(url, "/v1") else { return false };
     let own = |profile: Profile| {
         profile.base_url.as_deref() == Some(&asked.shown) && profile.key_env.as_deref() == key_env
     };
@@ -151,6 +169,7 @@ pub(crate) fn is_known_server(url: &str, key_env: Option<&str>) -> bool {
 #[derive(Debug)]
 pub(super) struct Peer {
     pub model: String,
+    pub wire: Wire,
     pub base_url: BaseUrl,
     pub key: Option<Secret>,
     pub key_env: Option<String>,
@@ -164,6 +183,7 @@ const LONGEST: usize = 500;
 impl Peer {
     pub(super) fn new(
         model: String,
+        wire: Wire,
         base_url: BaseUrl,
         key: Option<Secret>,
         key_env: Option<String>,
@@ -177,7 +197,7 @@ impl Peer {
         let pair = user.as_ref().zip(password.as_ref()).filter(telling);
         let basic = pair.map(|(user, password)| format!("{}:{}", user.expose(), password.expose()));
         let masks = Masks::new(secrets, basic.as_deref());
-        Self { model, base_url, key, key_env, timeout, masks }
+        Self { model, wire, base_url, key, key_env, timeout, masks }
     }
 
     /// A reply without our own secrets, should the server repeat them. What is JSON is looked
@@ -219,12 +239,17 @@ mod tests {
         for (typed, shown, loopback) in [
             ("https://api.openai.com/v1/", "https://api.openai.com/v1", false),
             (" http://localhost:8000/v1// ", "http://localhost:8000/v1", true),
-            ("http://127.0.0.1:1234", "http://127.0.0.1:1234", true),
+            ("http://127.0.0.1:1234", "http://127.0.0.1:1234/v1", true),
+            ("http://127.0.0.1:1234/", "http://127.0.0.1:1234/v1", true),
+            ("http://127.0.0.1:1234/api", "http://127.0.0.1:1234/api", true),
             ("http://[::1]:1234/v1", "http://[::1]:1234/v1", true),
             ("https://a.org/v1/chat/completions", "https://a.org/v1", false),
+            ("https://a.org/v1/responses/", "https://a.org/v1", false),
+            ("https://a.org/v1/messages", "https://a.org/v1", false),
+            ("https://a.org/openai/v1?api-version=preview", "https://a.org/openai/v1", false),
             ("https://localhost.evil.org/v1", "https://localhost.evil.org/v1", false),
         ] {
-            let url = BaseUrl::parse(typed).unwrap();
+            let url = BaseUrl::parse(typed, "/v1").unwrap();
             assert_eq!((&*url.shown, url.loopback), (shown, loopback));
             assert_eq!(url.expose(), shown);
         }
@@ -232,30 +257,30 @@ mod tests {
 
     #[test]
     fn user_and_password_are_used_but_not_shown() {
-        let url = BaseUrl::parse("https://me:hunter2@a.org/v1/").unwrap();
+        let url = BaseUrl::parse("https://me:hunter2@a.org/v1/", "/v1").unwrap();
         assert_eq!(url.shown, "https://a.org/v1");
         assert_eq!(url.expose(), "https://me:hunter2@a.org/v1");
         assert!(!format!("{url:?}").contains("hunter2"));
         for bad in
             ["me:hunter2@a.org/v1", "ftp://me:hunter2@a.org", "https://me:hunter2@a.org?k=hunter2"]
         {
-            let error = BaseUrl::parse(bad).unwrap_err();
+            let error = BaseUrl::parse(bad, "/v1").unwrap_err();
             assert!(!error.contains("hunter2") && error.contains("a.org"), "{error}");
         }
     }
 
     #[test]
     fn a_missing_scheme_is_answered_with_the_right_one() {
-        let error = BaseUrl::parse("localhost:8000/v1").unwrap_err();
+        let error = BaseUrl::parse("localhost:8000/v1", "/v1").unwrap_err();
         assert!(error.ends_with("write http://localhost:8000/v1"), "{error}");
-        let error = BaseUrl::parse("a.org/v1").unwrap_err();
+        let error = BaseUrl::parse("a.org/v1", "/v1").unwrap_err();
         assert!(error.ends_with("write https://a.org/v1"), "{error}");
     }
 
     #[test]
     fn a_url_without_a_server_is_no_url() {
         for bad in ["", "http://", "https:///v1", "http://:8000/v1", "://", "http:", "/v1"] {
-            let error = BaseUrl::parse(bad).unwrap_err();
+            let error = BaseUrl::parse(bad, "/v1").unwrap_err();
             assert!(error.contains("http://localhost:8000/v1"), "{bad}: {error}");
         }
     }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use crate::files;
 use crate::hash::Hash;
 use crate::message::Reply;
+use crate::trace::StoredReply;
 
 /// How many new replies may come before the size is looked at again.
 const BETWEEN_LOOKS: u64 = 500;
@@ -31,7 +32,7 @@ pub struct KeptReplies {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     format: u32,
-    reply: Reply,
+    reply: StoredReply,
 }
 
 const FORMAT: u32 = 1;
@@ -61,7 +62,7 @@ impl KeptReplies {
         }
         // What is used lately goes last; where that cannot be noted, it goes earlier.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-        Some(kept.reply)
+        Some(kept.reply.into())
     }
 
     /// Keeps a reply.
@@ -81,7 +82,7 @@ impl KeptReplies {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let kept = Kept { format: FORMAT, reply: reply.clone() };
+        let kept = Kept { format: FORMAT, reply: reply.clone().into() };
         files::replace_quickly(&path, &serde_json::to_vec(&kept)?)
     }
 
@@ -127,16 +128,10 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::message::Usage;
+    use crate::wire;
 
     fn reply(text: &str) -> Reply {
-        Reply {
-            message: json!({ "role": "assistant", "content": text }),
-            repairs: Vec::new(),
-            finish_reason: None,
-            usage: Usage::default(),
-            model: None,
-        }
+        wire::unserved(json!({ "role": "assistant", "content": text }))
     }
 
     #[test]

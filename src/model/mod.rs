@@ -11,22 +11,21 @@ mod prices;
 mod problem;
 pub mod profile;
 mod record;
-mod reply;
 mod retry;
 mod rules;
-pub mod wire;
 
 use std::future::Future;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::endpoint::api_version;
 pub(crate) use self::endpoint::is_known_server;
 pub use self::endpoint::{Secret, without_credentials};
 pub use self::gate::{Gate, GateLimits};
 pub use self::kept::KeptReplies;
 pub use self::openai::{OpenAi, OpenAiSettings};
-pub use self::prices::{Price, Prices, PricesError};
+pub use self::prices::{LongPrice, Price, Prices, PricesError, Rates};
 pub use self::profile::{Profile, ProfileError};
 pub use self::record::ModelRecord;
 pub use self::retry::RetryPolicy;
@@ -78,6 +77,9 @@ pub enum ModelError {
     /// A content filter stepped in.
     #[error("{0}")]
     Filtered(String),
+    /// Nobody is there to be asked: no judgement can be blamed for it.
+    #[error("{0}")]
+    Unreachable(String),
     /// Nobody waits for the answer any more, and it was not asked for.
     #[error("stopped while it waited to be asked")]
     Stopped,

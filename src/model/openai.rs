@@ -1,35 +1,27 @@
-//! Any server that speaks OpenAI's chat completions.
+//! A model behind a server, whatever wire it speaks.
 //!
-//! The client library brings the connection and its settings. What it sends and reads is our own
-//! ([`super::wire`], `reply`), and so are the retries under it (`retry`).
+//! What is sent and read is the wire's business ([`crate::wire`]); connections, attempts and keys are ours.
 
 use std::collections::{BTreeMap, HashSet};
-use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
-use async_openai::Client;
-use async_openai::config::Config;
-use async_openai::error::OpenAIError;
-use async_openai::middleware::HttpRequestFactory;
-use http::{HeaderMap, HeaderValue, header};
-use secrecy::SecretString;
+use bytes::Bytes;
+use http::{HeaderMap, HeaderName, HeaderValue, header};
+use reqwest::Url;
 use serde_json::Value;
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
-use tower_service::Service;
 
 use super::endpoint::{BaseUrl, Peer, Secret};
 use super::gate::Gate;
+use super::parameters::refuse_secrets;
 use super::problem::Problem;
-use super::profile::Profile;
+use super::profile::{Auth, Profile};
 use super::retry::RetryPolicy;
-use super::wire::{Renderer, call_ids};
-use super::{ChatModel, FailedAttempt, ModelError, key_file, reply};
+use super::{ChatModel, FailedAttempt, ModelError, key_file};
 use crate::hash::Hash;
-use crate::message::{Message, Reply, Request};
+use crate::message::{Message, Reply, Request, Wire};
+use crate::wire::{self, Renderer};
 
 /// What is needed to ask a model.
 #[derive(Debug, Clone)]
@@ -65,14 +57,18 @@ impl OpenAiSettings {
     }
 }
 
-/// A model behind a server that speaks OpenAI's chat completions.
+/// A model behind a server.
 pub struct OpenAi {
     http: reqwest::Client,
-    endpoint: Endpoint,
-    peer: Arc<Peer>,
+    url: Url,
+    headers: HeaderMap,
+    wire: Wire,
+    peer: Peer,
     renderer: Renderer,
     retry: RetryPolicy,
     gate: Arc<Gate>,
+    /// Whether the server has answered at all.
+    was_there: AtomicBool,
 }
 
 impl std::fmt::Debug for OpenAi {
@@ -93,7 +89,8 @@ impl OpenAi {
             let name = &profile.name;
             ModelError::Refused(format!("the profile {name:?} names no server: use --base-url"))
         })?;
-        let base_url = BaseUrl::parse(&base_url).map_err(ModelError::Refused)?;
+        let base_url = BaseUrl::parse(&base_url, usual_path(&profile, &base_url))
+            .map_err(ModelError::Refused)?;
         let key_env = profile.key_env.clone();
         let key = match (key, &key_env) {
             (None, Some(variable)) => key_file::find(variable).map_err(ModelError::Refused)?,
@@ -109,16 +106,32 @@ impl OpenAi {
                  path of a file that holds it"
             )));
         }
-        let peer = Arc::new(Peer::new(model, base_url, key, key_env, timeout));
-        let endpoint = Endpoint::new(&peer)?;
-        let renderer = Renderer::new(&peer.model, profile, params).map_err(ModelError::Refused)?;
-        let gate = Arc::default();
-        Ok(Self { http: connection(&peer)?, endpoint, peer, renderer, retry, gate })
+        let peer = Peer::new(model, profile.wire, base_url, key, key_env, timeout);
+        refuse_secrets(&params).map_err(ModelError::Refused)?;
+        let habits = profile.habits();
+        let wire = habits.wire;
+        let renderer = Renderer::new(&peer.model, habits, params).map_err(ModelError::Refused)?;
+        Ok(Self {
+            http: connection(&peer)?,
+            url: address(&peer, wire, profile.api_version.as_deref())?,
+            headers: headers(&peer, wire, profile.auth)?,
+            wire,
+            peer,
+            renderer,
+            retry,
+            gate: Arc::default(),
+            was_there: AtomicBool::new(false),
+        })
     }
 
     /// The same model behind a gate that limits its requests.
     pub fn behind(self, gate: Arc<Gate>) -> Self {
         Self { gate, ..self }
+    }
+
+    /// The form of its requests and replies.
+    pub fn wire(&self) -> Wire {
+        self.wire
     }
 
     /// The server's address, without user and password.
@@ -133,44 +146,18 @@ impl ChatModel for OpenAi {
         request: &Request,
         on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
     ) -> Result<Reply, ModelError> {
-        let body = self.renderer.body(request).map_err(|error| {
-            ModelError::Refused(format!("the request cannot be rendered: {error}"))
-        })?;
+        let unsendable =
+            |error| ModelError::Refused(format!("the request cannot be rendered: {error}"));
+        let body = self.renderer.body(request).map_err(unsendable)?;
+        let body = Bytes::from(serde_json::to_vec(&body).map_err(unsendable)?);
+        let taken = taken_ids(request);
         let _asking = self.gate.asking();
-        let (failed, mut failures) = unbounded_channel();
-        let transport = Transport {
-            http: self.http.clone(),
-            peer: Arc::clone(&self.peer),
-            retry: self.retry.clone(),
-            taken: Arc::new(taken_ids(request)),
-            gate: Arc::clone(&self.gate),
-            with_server: Arc::default(),
-            failed,
-        };
-        let with_server = Arc::clone(&transport.with_server);
-        let client =
-            Client::build(self.http.clone(), self.endpoint.clone()).with_http_service(transport);
-        let chat = client.chat();
-        let mut asking = std::pin::pin!(chat.create_byot::<_, Reply>(body));
-        let mut given_back = std::pin::pin!(self.gate.given_back(&with_server));
-        let outcome = loop {
-            tokio::select! {
-                biased;
-                Some(failure) = failures.recv() => on_attempt(failure),
-                outcome = &mut asking => break outcome,
-                () = &mut given_back => return Err(ModelError::Stopped),
-            }
-        };
-        while let Ok(failure) = failures.try_recv() {
-            on_attempt(failure);
+        let with_server = AtomicBool::new(false);
+        tokio::select! {
+            biased;
+            outcome = self.retry.run(on_attempt, || self.attempt(&body, &taken, &with_server)) => outcome,
+            () = self.gate.given_back(&with_server) => Err(ModelError::Stopped),
         }
-        outcome.map_err(|error| match error {
-            OpenAIError::Boxed(error) => match error.downcast::<ModelError>() {
-                Ok(error) => *error,
-                Err(other) => ModelError::Server(self.peer.clean(&other.to_string())),
-            },
-            other => ModelError::Server(self.peer.clean(&other.to_string())),
-        })
     }
 
     fn fingerprint(&self, request: &Request) -> Option<Hash> {
@@ -179,13 +166,66 @@ impl ChatModel for OpenAi {
     }
 }
 
+/// More than this is no reply of a model; what comes beyond it is not read.
+const LARGEST_REPLY: usize = 16 << 20;
+
+impl OpenAi {
+    async fn attempt(
+        &self,
+        body: &Bytes,
+        taken: &HashSet<&str>,
+        with_server: &AtomicBool,
+    ) -> Result<Reply, Problem> {
+        let pass = self.gate.enter().await;
+        with_server.store(true, Ordering::Relaxed);
+        let answer = self.exchange(body.clone(), taken).await;
+        with_server.store(false, Ordering::Relaxed);
+        match &answer {
+            Ok(Reply { usage, .. }) => {
+                let completion = usage.completion_tokens.unwrap_or(0);
+                pass.served(usage.prompt_tokens.map(|n| n.saturating_add(completion)));
+            }
+            Err(Problem { status: Some(429), .. }) => pass.refused(),
+            Err(_) => drop(pass),
+        }
+        answer
+    }
+
+    /// Sends the body and reads the response to its end.
+    async fn exchange(&self, body: Bytes, taken: &HashSet<&str>) -> Result<Reply, Problem> {
+        let was_there = || self.was_there.load(Ordering::Relaxed);
+        let transport = |error: reqwest::Error| Problem::transport(&self.peer, &error, was_there());
+        let request = self.http.post(self.url.clone()).headers(self.headers.clone()).body(body);
+        let mut response = request.send().await.map_err(transport)?;
+        self.was_there.store(true, Ordering::Relaxed);
+        let (status, headers) = (response.status(), response.headers().clone());
+        let mut body = Vec::new();
+        while let Some(chunk) = response.chunk().await.map_err(transport)? {
+            body.extend_from_slice(&chunk);
+            if body.len() > LARGEST_REPLY {
+                return Err(Problem::endless(&self.peer, LARGEST_REPLY));
+            }
+        }
+        // A server may repeat what it was sent; a key must not get into a trace that way.
+        let body = self.peer.without_secrets(body);
+        if !status.is_success() {
+            return Err(Problem::status(&self.peer, status, &headers, &body));
+        }
+        let mut reply = wire::read(self.wire, &body, taken)
+            .map_err(|why| Problem::no_reply(&self.peer, why))?;
+        let id = ["x-request-id", "request-id"].iter().find_map(|name| headers.get(*name));
+        reply.served.request_id = id.and_then(|id| id.to_str().ok()).map(|id| self.peer.clean(id));
+        Ok(reply)
+    }
+}
+
 /// The call ids that the conversation has already.
-fn taken_ids(request: &Request) -> HashSet<String> {
+fn taken_ids(request: &Request) -> HashSet<&str> {
     let replies = request.messages.iter().filter_map(|message| match &**message {
-        Message::Assistant(raw) => Some(raw),
+        Message::Assistant(reply) => Some(reply),
         _ => None,
     });
-    replies.flat_map(call_ids).map(str::to_owned).collect()
+    replies.flat_map(|reply| &reply.said.calls).map(|call| call.id.as_str()).collect()
 }
 
 fn connection(peer: &Peer) -> Result<reqwest::Client, ModelError> {
@@ -193,7 +233,7 @@ fn connection(peer: &Peer) -> Result<reqwest::Client, ModelError> {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("deeplook/", env!("CARGO_PKG_VERSION")))
-        .connect_timeout(peer.timeout.min(Duration::from_secs(20)))
+        .connect_timeout(peer.timeout.min(Duration::from_secs(4)))
         .timeout(peer.timeout)
         .tcp_keepalive(Duration::from_secs(30))
         // A redirected POST loses its body, and the key must not travel on.
@@ -214,129 +254,56 @@ fn connection(peer: &Peer) -> Result<reqwest::Client, ModelError> {
     })
 }
 
-/// The client library's view of the server.
-#[derive(Clone)]
-struct Endpoint {
-    peer: Arc<Peer>,
-    headers: HeaderMap,
-    key: SecretString,
-}
-
-impl Endpoint {
-    fn new(peer: &Arc<Peer>) -> Result<Self, ModelError> {
-        let mut headers = HeaderMap::new();
-        let key = peer.key.as_ref().map_or("", Secret::expose);
-        if !key.is_empty() {
-            let mut value = HeaderValue::from_str(&format!("Bearer {key}")).map_err(|_| {
-                let variable = peer.key_env.as_deref().unwrap_or("the environment");
-                ModelError::Refused(format!(
-                    "the key in {variable} holds characters that no key has"
-                ))
-            })?;
-            value.set_sensitive(true);
-            headers.insert(header::AUTHORIZATION, value);
+/// Where requests go, with the user and password that the base URL may have.
+fn address(peer: &Peer, wire: Wire, version: Option<&str>) -> Result<Url, ModelError> {
+    let url = format!("{}{}", peer.base_url.expose(), wire::path(wire));
+    let mut url =
+        Url::parse(&url).map_err(|error| ModelError::Refused(peer.clean(&error.to_string())))?;
+    match version {
+        Some(version) => drop(url.query_pairs_mut().append_pair("api-version", version)),
+        None if url.path().contains("/deployments/") => {
+            return Err(ModelError::Refused(format!(
+                "{} is an Azure deployment, which wants a version: add ?api-version=… to the address, or set \
+                 the environment variable OPENAI_API_VERSION",
+                peer.base_url.shown
+            )));
         }
-        Ok(Self { key: SecretString::from(key), peer: Arc::clone(peer), headers })
+        None => {}
+    }
+    Ok(url)
+}
+
+/// The path of a server that is named without one: as in the profile's own address, if it is the
+/// same server.
+fn usual_path<'p>(profile: &'p Profile, base_url: &str) -> &'p str {
+    let own = profile.base_url.as_deref().and_then(|own| own.split_once("://"));
+    let own = own.map(|(_, rest)| rest.split_at(rest.find('/').unwrap_or(rest.len())));
+    match own {
+        Some((host, path)) if base_url.contains(host) => path,
+        _ if profile.name == "azure" => "/openai/v1",
+        _ => "/v1",
     }
 }
 
-impl Config for Endpoint {
-    fn headers(&self) -> HeaderMap {
-        self.headers.clone()
+fn headers(peer: &Peer, wire: Wire, auth: Auth) -> Result<HeaderMap, ModelError> {
+    let mut headers = HeaderMap::new();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    if wire == Wire::Messages {
+        headers.insert("anthropic-version", HeaderValue::from_static("2023-06-01"));
     }
-
-    fn url(&self, path: &str) -> String {
-        format!("{}{path}", self.peer.base_url.expose())
+    if let Some(key) = &peer.key {
+        let key = key.expose();
+        let (name, value) = match auth {
+            Auth::Bearer => (header::AUTHORIZATION, format!("Bearer {key}")),
+            Auth::XApiKey => (HeaderName::from_static("x-api-key"), key.to_owned()),
+            Auth::ApiKey => (HeaderName::from_static("api-key"), key.to_owned()),
+        };
+        let mut value = HeaderValue::from_str(&value).map_err(|_| {
+            let variable = peer.key_env.as_deref().unwrap_or("the environment");
+            ModelError::Refused(format!("the key in {variable} holds characters that no key has"))
+        })?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
     }
-
-    fn query(&self) -> Vec<(&str, &str)> {
-        Vec::new()
-    }
-
-    fn api_base(&self) -> &str {
-        &self.peer.base_url.shown
-    }
-
-    fn api_key(&self) -> &SecretString {
-        &self.key
-    }
-}
-
-/// Under the client library: makes attempts, reads each response to its end, and hands up a
-/// [`Reply`], already judged and repaired, as the body of the response.
-#[derive(Clone)]
-struct Transport {
-    http: reqwest::Client,
-    peer: Arc<Peer>,
-    retry: RetryPolicy,
-    taken: Arc<HashSet<String>>,
-    gate: Arc<Gate>,
-    /// Whether an attempt is under way.
-    with_server: Arc<AtomicBool>,
-    failed: UnboundedSender<FailedAttempt>,
-}
-
-/// More than this is no reply of a model; what comes beyond it is not read.
-const LARGEST_REPLY: usize = 16 << 20;
-
-type BoxError = Box<dyn std::error::Error + Send + Sync>;
-
-impl Service<HttpRequestFactory> for Transport {
-    type Response = reqwest::Response;
-    type Error = BoxError;
-    type Future = Pin<Box<dyn Future<Output = Result<reqwest::Response, BoxError>> + Send>>;
-
-    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), BoxError>> {
-        Poll::Ready(Ok(()))
-    }
-
-    fn call(&mut self, factory: HttpRequestFactory) -> Self::Future {
-        let this = self.clone();
-        Box::pin(async move {
-            // Nobody listening means that nobody wants to know.
-            let report = |failure| drop(this.failed.send(failure));
-            let reply = this.retry.run(report, || this.attempt(&factory)).await?;
-            let body = serde_json::to_vec(&reply)?;
-            Ok(http::Response::new(body).into())
-        })
-    }
-}
-
-impl Transport {
-    async fn attempt(&self, factory: &HttpRequestFactory) -> Result<Reply, Problem> {
-        let pass = self.gate.enter().await;
-        self.with_server.store(true, Ordering::Relaxed);
-        let answer = self.exchange(factory).await;
-        self.with_server.store(false, Ordering::Relaxed);
-        match &answer {
-            Ok(Reply { usage, .. }) => {
-                let completion = usage.completion_tokens.unwrap_or(0);
-                pass.served(usage.prompt_tokens.map(|n| n.saturating_add(completion)));
-            }
-            Err(Problem { status: Some(429), .. }) => pass.refused(),
-            Err(_) => drop(pass),
-        }
-        answer
-    }
-
-    async fn exchange(&self, factory: &HttpRequestFactory) -> Result<Reply, Problem> {
-        let request =
-            factory.build().await.map_err(|error| Problem::unsendable(&self.peer, &error))?;
-        let transport = |error: reqwest::Error| Problem::transport(&self.peer, &error);
-        let mut response = self.http.execute(request).await.map_err(transport)?;
-        let (status, headers) = (response.status(), response.headers().clone());
-        let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(transport)? {
-            body.extend_from_slice(&chunk);
-            if body.len() > LARGEST_REPLY {
-                return Err(Problem::endless(&self.peer, LARGEST_REPLY));
-            }
-        }
-        // A server may repeat what it was sent; a key must not get into a trace that way.
-        let body = self.peer.without_secrets(body);
-        if !status.is_success() {
-            return Err(Problem::status(&self.peer, status, &headers, &body));
-        }
-        reply::read(&body, &self.taken).map_err(|why| Problem::no_reply(&self.peer, why))
-    }
+    Ok(headers)
 }

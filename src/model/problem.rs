@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::ModelError;
 use super::endpoint::Peer;
-use super::reply::NoReply;
+use crate::wire::NoReply;
 
 /// An attempt that came to nothing.
 #[derive(Debug, Clone, PartialEq)]
@@ -28,6 +28,11 @@ pub(super) enum Remedy {
     /// Ask again, but not often: each time costs a whole reply or the whole timeout. With what to
     /// say in the end.
     Reask(String),
+    /// Nobody is there. Ask again, but not for long where nobody ever was.
+    Knock {
+        /// Whether the server has answered before.
+        was_there: bool,
+    },
     /// Asking again is no use.
     GiveUp(ModelError),
 }
@@ -55,13 +60,17 @@ impl Problem {
             NoReply::Malformed(error) => {
                 (format!("the reply is not whole JSON: {error}"), Remedy::Wait(None))
             }
-            NoReply::NoChoice => ("the reply holds no message".to_owned(), Remedy::Wait(None)),
-            NoReply::Empty(reason) if reason.as_deref() == Some("length") => (
-                "the model used up its tokens before it said anything".to_owned(),
-                Remedy::Reask(
-                    "raise `--param max_tokens=…` or lower its reasoning effort".to_owned(),
-                ),
-            ),
+            NoReply::NoMessage => ("the reply holds no message".to_owned(), Remedy::Wait(None)),
+            NoReply::Empty(Some(reason))
+                if ["length", "max_tokens", "max_output_tokens"].contains(&reason.as_str()) =>
+            {
+                (
+                    "the model used up its tokens before it said anything".to_owned(),
+                    Remedy::Reask(
+                        "raise `--param max_tokens=…` or lower its reasoning effort".to_owned(),
+                    ),
+                )
+            }
             NoReply::Empty(reason) => (
                 format!(
                     "the model sent an empty reply (finish reason {})",
@@ -92,7 +101,6 @@ impl Problem {
         Self::told(peer, Some(status), &said, wait)
     }
 
-    /// From an attempt that got no whole response.
     /// The server sends more than a reply can be.
     pub(super) fn endless(peer: &Peer, most: usize) -> Self {
         let text = format!("{} sent more than {} MiB", peer.base_url.shown, most >> 20);
@@ -100,7 +108,8 @@ impl Problem {
         Self { status: None, text, remedy: Remedy::GiveUp(error) }
     }
 
-    pub(super) fn transport(peer: &Peer, error: &reqwest::Error) -> Self {
+    /// From an attempt that got no whole response.
+    pub(super) fn transport(peer: &Peer, error: &reqwest::Error, was_there: bool) -> Self {
         let server = &peer.base_url.shown;
         if error.is_timeout() && !error.is_connect() {
             let seconds = peer.timeout.as_secs_f64();
@@ -125,17 +134,16 @@ impl Problem {
             format!("{server} broke the connection")
         };
         let status = error.status().map(|status| status.as_u16());
-        Self {
-            status,
-            text: peer.clean(&format!("{what}: {}", causes.join(": "))),
-            remedy: Remedy::Wait(None),
-        }
-    }
-
-    /// From a request that could not even be built.
-    pub(super) fn unsendable(peer: &Peer, error: &dyn std::error::Error) -> Self {
-        let text = peer.clean(&format!("the request cannot be sent: {error}"));
-        Self { status: None, remedy: Remedy::GiveUp(ModelError::Refused(text.clone())), text }
+        let text = peer.clean(&format!("{what}: {}", causes.join(": ")));
+        let remedy = match error.is_connect() {
+            // It took its time already.
+            true if error.is_timeout() && !was_there => {
+                Remedy::GiveUp(ModelError::Unreachable(format!("{text}; {CHECK_SERVER}")))
+            }
+            true => Remedy::Knock { was_there },
+            false => Remedy::Wait(None),
+        };
+        Self { status, text, remedy }
     }
 
     /// From what the server said, and its status if that is known.
@@ -168,13 +176,19 @@ fn remedy(peer: &Peer, status: u16, said: &Said, text: &str, wait: Option<Durati
     }
     if matches!(status, 0 | 400 | 413 | 422) && said.has(CONTEXT) {
         return refused(
-            "the conversation does not fit into the model's context: allow fewer turns or smaller \
+            "the conversation does not fit into the model's context: allow fewer turns (--max-turns) or smaller \
              pictures, or give the server a longer context",
         );
     }
+    if matches!(status, 0 | 400..500) {
+        let known = KNOWN.iter().find(|(words, _)| said.has(words));
+        if let Some((_, advice)) = known {
+            return refused(&advice.replace("MODEL", &format!("{:?}", peer.model)));
+        }
+    }
     if said.has(TOO_MANY_PICTURES) {
         return refused(
-            "the server takes fewer pictures: allow fewer turns, or raise its limit (vLLM: \
+            "the server takes fewer pictures: allow fewer turns (--max-turns), or raise its limit (vLLM: \
              --limit-mm-per-prompt)",
         );
     }
@@ -182,14 +196,12 @@ fn remedy(peer: &Peer, status: u16, said: &Said, text: &str, wait: Option<Durati
         return refused("the model does not take pictures here: choose one that does with --model");
     }
     if status < 500 && said.has(NO_TOOLS) {
-        return refused(
-            "the server offers no function calling for this model: use the tags dialect",
-        );
+        return refused("the server offers no function calling for this model: use --dialect tags");
     }
     if status >= 500 && said.has(BROKEN_GRAMMAR) {
         // Bad output of the model, not a broken server.
         return Remedy::Reask(
-            "the model cannot keep to the server's form of tool calls: use the tags dialect"
+            "the model cannot keep to the server's form of tool calls: use --dialect tags"
                 .to_owned(),
         );
     }
@@ -197,7 +209,10 @@ fn remedy(peer: &Peer, status: u16, said: &Said, text: &str, wait: Option<Durati
         // A 200 with an error of unknown kind, and what passes by itself.
         0 | 408 | 409 | 425 | 429 | 500.. => Remedy::Wait(wait),
         403 => refused(&key_advice(peer)),
-        404 | 405 => refused(&format!("check --model ({:?}) and --base-url", peer.model)),
+        404 | 405 => refused(&format!(
+            "check --model ({:?}) and --base-url, and whether the server speaks --wire {}",
+            peer.model, peer.wire
+        )),
         413 => {
             refused("the request is too large: allow fewer turns, or send smaller or JPEG pictures")
         }
@@ -205,6 +220,77 @@ fn remedy(peer: &Peer, status: u16, said: &Said, text: &str, wait: Option<Durati
         _ => refused("the server will not take this request"),
     }
 }
+
+/// What to do where nobody answers.
+pub(super) const CHECK_SERVER: &str = "check --base-url and that the server runs";
+
+/// Refusals that are known by their words, and what to type. The first that fits is told.
+const KNOWN: &[(&[&str], &str)] = &[
+    (
+        &[
+            "function tools with reasoning_effort",
+            "use /v1/responses",
+            "only supported in v1/responses",
+        ],
+        "type --wire responses (or --dialect tags, or --reasoning-effort none)",
+    ),
+    (
+        &["proto field is not repeating"],
+        "the server does not take the tools' schemas: type --dialect tags",
+    ),
+    (
+        &["use 'max_completion_tokens' instead", "use max_completion_tokens"],
+        "type --profile openai, which calls the limit so",
+    ),
+    (
+        &[
+            "cannot find field",
+            "unrecognized request argument",
+            "unknown parameter",
+            "unknown_parameter",
+            "unsupported parameter",
+            "unsupported_parameter",
+            "unsupported value",
+            "unsupported_value",
+            "extra inputs are not permitted",
+            "is deprecated for this model",
+        ],
+        "leave out the --param of that name (or --temperature, --seed, --reasoning-effort, --detail), or choose \
+         the server's own --profile",
+    ),
+    (
+        &["many-image requests"],
+        "so many pictures must be smaller: allow fewer turns (--max-turns), or set max_image_side = 2000 in a \
+         profile of your own (--profile FILE)",
+    ),
+    (
+        &[
+            "image exceeds",
+            "image dimensions exceed",
+            "image too large",
+            "image is too large",
+            "exceeds the maximum image size",
+            "image size exceeds",
+        ],
+        "send smaller pictures: set max_image_side, or image_format = \"jpeg\", in a profile of your own (--profile \
+         FILE)",
+    ),
+    (
+        &[
+            "model_not_found",
+            "model not found",
+            "not_found_error",
+            "is not found for api version",
+            "no longer available",
+            "decommissioned",
+            "has been deprecated",
+            "has been shut down",
+            "has been retired",
+            "does not exist or you do not have access",
+        ],
+        "the server has no model MODEL, or no longer: name one of today with --model",
+    ),
+];
 
 const FILTER: &[&str] = &[
     "content_filter",

@@ -7,9 +7,11 @@ use std::sync::LazyLock;
 use deeplook_tools::BoxConvention;
 use serde::{Deserialize, Serialize};
 
+use super::endpoint::without_credentials;
 use super::parameters::refuse_secrets_in;
 use crate::files;
-use crate::message::{Dialect, MediaType};
+use crate::message::{Dialect, MediaType, Wire};
+use crate::wire::{Habits, LastTurnTools};
 
 /// The habits of a server and of the models behind it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,16 +19,29 @@ use crate::message::{Dialect, MediaType};
 pub struct Profile {
     /// By which it is chosen; a user's file may leave it out.
     pub name: String,
-    /// Where the server is, up to but without `/chat/completions`.
+    /// Where the server is, up to but without `/chat/completions`, `/responses` or `/messages`.
     pub base_url: Option<String>,
+    /// The form of its requests and replies.
+    pub wire: Wire,
     /// The environment variable that holds the key.
     pub key_env: Option<String>,
+    /// In which header the key goes.
+    pub auth: Auth,
+    /// The version of the interface, for servers that want it in the address.
+    pub api_version: Option<String>,
     /// How tools are called, unless the user says otherwise.
     pub dialect: Dialect,
     /// How the models write boxes.
     pub boxes: BoxConvention,
-    /// The server's name for the parameter `max_tokens`.
+    /// The server's name for the parameter `max_tokens`, on the wire `chat`.
     pub max_tokens_param: String,
+    /// The longest reply where nobody says otherwise, on the wire `messages`, which must have one.
+    pub max_tokens: u64,
+    /// Whether the model thinks before it answers, and wants its thoughts back, on the wire
+    /// `responses`.
+    pub reasons: bool,
+    /// Whether the server takes a `prompt_cache_key`.
+    pub prompt_cache_key: bool,
     /// What happens to the declared tools when they may no longer be used.
     pub last_turn_tools: LastTurnTools,
     /// Whether user messages in a row must be merged into one.
@@ -37,16 +52,20 @@ pub struct Profile {
     pub max_images: Option<u32>,
     /// How pictures are encoded.
     pub image_format: MediaType,
+    /// In how much detail the server looks at pictures; `None` where it cannot be told.
+    pub detail: Option<String>,
 }
 
-/// What happens to declared tools on the last turn, when none may be chosen.
+/// The header for a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum LastTurnTools {
-    /// They stay, with `tool_choice: "none"`: the beginning of the request does not change.
-    Keep,
-    /// They are left out, because the server ignores `tool_choice`.
-    Drop,
+#[serde(rename_all = "kebab-case")]
+pub enum Auth {
+    /// `Authorization: Bearer …`
+    Bearer,
+    /// `x-api-key: …`
+    XApiKey,
+    /// `api-key: …`
+    ApiKey,
 }
 
 impl Default for Profile {
@@ -55,15 +74,22 @@ impl Default for Profile {
         Self {
             name: "compatible".to_owned(),
             base_url: None,
+            wire: Wire::Chat,
+            auth: Auth::Bearer,
+            api_version: None,
             key_env: Some("OPENAI_API_KEY".to_owned()),
             dialect: Dialect::Tags,
             boxes: BoxConvention::PIXELS,
             max_tokens_param: "max_tokens".to_owned(),
+            max_tokens: 8192,
+            reasons: false,
+            prompt_cache_key: false,
             last_turn_tools: LastTurnTools::Keep,
             alternate_roles: true,
             max_image_side: 2048,
             max_images: None,
             image_format: MediaType::Png,
+            detail: None,
         }
     }
 }
@@ -121,24 +147,69 @@ impl Profile {
         parse(&text, own_name).map_err(|reason| ProfileError::Invalid { path: shown, reason })
     }
 
-    /// The profile that fits a server and a model best. The base URL decides about the server, the
-    /// model's name about its boxes; where nothing is known the server is merely `compatible`.
+    /// What its wire has to know.
+    pub fn habits(&self) -> Habits {
+        Habits {
+            wire: self.wire,
+            max_tokens_param: self.max_tokens_param.clone(),
+            max_tokens: self.max_tokens,
+            last_turn_tools: self.last_turn_tools,
+            alternate_roles: self.alternate_roles,
+            detail: self.detail.clone(),
+            prompt_cache_key: self.prompt_cache_key,
+            reasons: self.reasons,
+        }
+    }
+
+    /// The profile that fits a server and a model best. A base URL decides about the server, the
+    /// model's name only where there is none; where nothing is known the server is merely
+    /// `compatible`.
     pub fn guess(model: &str, base_url: Option<&str>) -> Self {
-        let model = model.to_ascii_lowercase();
         let name = match base_url {
             Some(url) => {
-                TABLE.server.iter().find(|s| url.contains(&s.contains)).map(|s| &*s.profile)
+                let shown = without_credentials(url);
+                let host = shown.split_once("://").map_or(&*shown, |(_, rest)| rest);
+                let host = format!("{}/", host.split('/').next().unwrap_or_default());
+                TABLE.server.iter().find(|s| host.contains(&s.contains)).map(|s| &*s.profile)
             }
-            None if model.starts_with("gemini") => Some("gemini"),
-            None => Some("openai"),
+            None => {
+                let model = model.to_ascii_lowercase();
+                let known = TABLE.maker.iter().find(|maker| model.starts_with(&maker.begins));
+                Some(known.map_or("openai", |maker| &*maker.profile))
+            }
         };
-        let mut profile =
-            name.and_then(|name| TABLE.profile.get(name)).cloned().unwrap_or_default();
-        if let Some(family) = TABLE.family.iter().find(|f| model.contains(&f.contains)) {
-            profile.boxes = family.boxes;
-        }
-        profile
+        let profile = name.and_then(|name| TABLE.profile.get(name)).cloned().unwrap_or_default();
+        profile.for_model(model, base_url)
     }
+
+    /// What is known of this model on this kind of server: how it writes boxes, whether it thinks,
+    /// and which wire it wants.
+    pub fn for_model(mut self, model: &str, base_url: Option<&str>) -> Self {
+        let model = model.to_ascii_lowercase();
+        if let Some(family) = TABLE.family.iter().find(|f| model.contains(&f.contains)) {
+            self.boxes = family.boxes;
+        }
+        if matches!(self.name.as_str(), "openai" | "azure") {
+            self.reasons = gpt(&model).is_some_and(|version| version >= 5.0)
+                || ["o1", "o3", "o4"].iter().any(|name| model.starts_with(name));
+            // An Azure deployment has no other wire than chat completions.
+            let has_responses = !base_url.is_some_and(|url| url.contains("/deployments/"));
+            if has_responses && gpt(&model).is_some_and(|version| version >= REFUSES_TOOLS) {
+                self.wire = Wire::Responses;
+            }
+        }
+        self
+    }
+}
+
+/// From this version on, OpenAI's models refuse tools on chat completions while they think.
+const REFUSES_TOOLS: f32 = 5.2;
+
+/// The version in a name such as `gpt-5.6-terra`.
+fn gpt(model: &str) -> Option<f32> {
+    let version = model.strip_prefix("gpt-")?;
+    let end = version.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(version.len());
+    version[..end].parse().ok()
 }
 
 /// `profiles.toml`.
@@ -147,7 +218,15 @@ impl Profile {
 struct Table {
     profile: BTreeMap<String, Profile>,
     server: Vec<Server>,
+    maker: Vec<Maker>,
     family: Vec<Family>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Maker {
+    begins: String,
+    profile: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -197,6 +276,8 @@ mod tests {
             "compatible",
             "openai",
             "gemini",
+            "anthropic",
+            "azure",
             "vllm",
             "ollama",
             "lmstudio",
@@ -207,6 +288,7 @@ mod tests {
         }
         assert_eq!(Profile::named("compatible").unwrap(), Profile::default());
         assert!(table.server.iter().all(|s| table.profile.contains_key(&s.profile)));
+        assert!(table.maker.iter().all(|m| table.profile.contains_key(&m.profile)));
     }
 
     #[test]
@@ -252,22 +334,52 @@ mod tests {
 
     #[test]
     fn guesses() {
-        for (model, base_url, name, boxes) in [
-            ("gpt-5", None, "openai", "pixels"),
-            ("gemini-3-flash", None, "gemini", "thousandths-yx"),
+        let azure = "https://mine.openai.azure.com/openai/v1";
+        let deployment = "https://mine.openai.azure.com/openai/deployments/judge";
+        for (model, base_url, name, wire, boxes) in [
+            ("gpt-5", None, "openai", "chat", "pixels"),
+            ("gpt-5-2025-08-07", None, "openai", "chat", "pixels"),
+            ("gpt-4o", None, "openai", "chat", "pixels"),
+            ("gpt-5.6-terra", None, "openai", "responses", "pixels"),
+            ("gpt-6", None, "openai", "responses", "pixels"),
+            ("gpt-5.4", Some(azure), "azure", "responses", "pixels"),
+            ("gpt-5.4", Some(deployment), "azure", "chat", "pixels"),
+            ("gpt-5.6", Some("https://llm.example.org/v1"), "compatible", "chat", "pixels"),
+            ("claude-opus-5", None, "anthropic", "messages", "pixels"),
+            ("x", Some("https://api.anthropic.com"), "anthropic", "messages", "pixels"),
+            ("gemini-3.8-flash", None, "gemini", "chat", "thousandths-yx"),
             (
-                "google/gemini-3-pro",
+                "google/gemini-3.1-pro-preview",
                 Some("https://openrouter.ai/api/v1"),
                 "openrouter",
+                "chat",
                 "thousandths-yx",
             ),
-            ("Qwen/Qwen3-VL-8B-Instruct", Some("http://gpu:8000/v1"), "vllm", "thousandths"),
-            ("Qwen/Qwen2.5-VL-7B-Instruct", Some("http://gpu:8000/v1"), "vllm", "pixels"),
-            ("qwen2.5vl:7b", Some("http://localhost:11434/v1"), "ollama", "pixels"),
-            ("some-model", Some("https://llm.example.org/v1"), "compatible", "pixels"),
+            ("gpt-5.6", Some("http://localhost:8080"), "llamacpp", "chat", "pixels"),
+            (
+                "Qwen/Qwen3-VL-8B-Instruct",
+                Some("http://gpu:8000/v1"),
+                "vllm",
+                "chat",
+                "thousandths",
+            ),
+            ("Qwen/Qwen2.5-VL-7B-Instruct", Some("http://gpu:8000/v1"), "vllm", "chat", "pixels"),
+            ("qwen2.5vl:7b", Some("http://localhost:11434/v1"), "ollama", "chat", "pixels"),
+            ("some-model", Some("https://llm.example.org/v1"), "compatible", "chat", "pixels"),
+            ("m", Some("https://example.org/api.openai.com/v1"), "compatible", "chat", "pixels"),
         ] {
             let profile = Profile::guess(model, base_url);
-            assert_eq!((&*profile.name, &*profile.boxes.to_string()), (name, boxes), "{model}");
+            let (guessed, boxes_of) = (profile.wire.to_string(), profile.boxes.to_string());
+            assert_eq!((&*profile.name, &*guessed, &*boxes_of), (name, wire, boxes), "{model}");
         }
+    }
+
+    #[test]
+    fn a_named_profile_knows_the_model_too() {
+        let named = |name: &str, model| Profile::named(name).unwrap().for_model(model, None);
+        assert_eq!(named("vllm", "Qwen3-VL-8B").boxes.to_string(), "thousandths");
+        let openai = named("openai", "gpt-5.6");
+        assert_eq!((openai.wire, openai.reasons), (Wire::Responses, true));
+        assert_eq!(named("vllm", "gpt-5.6").wire, Wire::Chat);
     }
 }

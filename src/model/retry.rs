@@ -4,7 +4,7 @@ use std::future::Future;
 use std::hash::{BuildHasher as _, RandomState};
 use std::time::Duration;
 
-use super::problem::{Problem, Remedy};
+use super::problem::{CHECK_SERVER, Problem, Remedy};
 use super::{FailedAttempt, ModelError};
 
 /// How often and how patiently a model is asked again.
@@ -34,6 +34,9 @@ impl Default for RetryPolicy {
 
 /// Attempts altogether where each costs a whole reply or the whole timeout.
 const COSTLY_ATTEMPTS: u32 = 3;
+
+/// Attempts altogether where nobody was ever there.
+const KNOCKS: u32 = 3;
 
 impl RetryPolicy {
     /// Makes attempts until one succeeds or there is no use in another. `report` is called after
@@ -81,6 +84,13 @@ impl RetryPolicy {
         let own = own.mul_f64(1.0 - 0.5 * jitter.next());
         match &problem.remedy {
             Remedy::GiveUp(error) => Err(error.clone()),
+            Remedy::Knock { was_there }
+                if number >= if *was_there { u32::MAX } else { KNOCKS }.min(self.max_attempts) =>
+            {
+                Err(ModelError::Unreachable(format!("{text} (asked {times}); {CHECK_SERVER}")))
+            }
+            Remedy::Knock { was_there: true } => Ok(own),
+            Remedy::Knock { was_there: false } => Ok(own.min(Duration::from_millis(500))),
             Remedy::Reask(advice) if number >= self.max_attempts || costly >= COSTLY_ATTEMPTS => {
                 Err(ModelError::Server(format!("{text} (asked {times}); {advice}")))
             }
@@ -93,7 +103,7 @@ impl RetryPolicy {
             Remedy::Wait(_) if number >= self.max_attempts => {
                 let advice = match problem.status {
                     Some(_) => "try again later",
-                    None => "check --base-url and that the server runs",
+                    None => CHECK_SERVER,
                 };
                 Err(ModelError::Server(format!("{text} (asked {times}); {advice}")))
             }

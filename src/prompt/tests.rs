@@ -189,7 +189,7 @@ fn modes_show_what_the_paper_shows() {
 #[test]
 fn a_pack_of_format_1_means_the_same_as_one_of_format_2() {
     let (old, new) = (pack(), Pack::embedded("dlebench/v2").unwrap());
-    let rubric = |pack: &Pack| serde_json::to_value(pack.rubric()).unwrap();
+    let rubric = |pack: &Pack| serde_json::to_value(&**pack.rubric()).unwrap();
     // Labels, scores and report are the same; how pictures are cut and what is said of the frame is
     // each version's own.
     let bare = |pack: &Pack| {

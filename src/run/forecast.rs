@@ -147,8 +147,8 @@ fn estimate(ready: &Ready, jobs: &[Job], ledger: &Ledger) -> Vec<Estimate> {
         let (prompt_tokens, completion_tokens) = (total(per.prompt), total(per.completion));
         let usage = Usage {
             prompt_tokens: Some(prompt_tokens),
-            cached_tokens: None,
             completion_tokens: Some(completion_tokens),
+            ..Usage::default()
         };
         Estimate {
             mode,
@@ -158,7 +158,7 @@ fn estimate(ready: &Ready, jobs: &[Job], ledger: &Ledger) -> Vec<Estimate> {
             calls: total(per.calls),
             prompt_tokens,
             completion_tokens,
-            cost: price.as_ref().and_then(|price| price.cost(usage)),
+            cost: price.as_ref().and_then(|price| price.of_many(usage)),
             measured,
         }
     };

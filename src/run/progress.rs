@@ -33,6 +33,8 @@ pub struct Tally {
 pub struct Beginning {
     /// The folder of the run; `None` where its traces go elsewhere.
     pub run: Option<PathBuf>,
+    /// Who is asked, where and how; absent for the offline judge.
+    pub asked: Option<String>,
     /// Whether it is the offline judge that decides.
     pub offline: bool,
     /// The run whose observations are judged again.
@@ -72,6 +74,7 @@ impl Beginning {
         });
         Self {
             run: ready.folder.clone(),
+            asked: ready.asked.clone(),
             offline: spec.judge.is_offline(),
             from_traces: spec.data.from_traces.clone(),
             data: (ready.cases.len(), ready.cases.iter().map(|case| case.edits().len()).sum()),

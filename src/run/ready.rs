@@ -34,6 +34,8 @@ pub(super) struct Ready {
     pub gate: Arc<Gate>,
     pub judges: Judges,
     pub price: Option<Price>,
+    /// Who is asked, where and how; absent for the offline judge.
+    pub asked: Option<String>,
     /// The tools that cannot be had, with the reason.
     pub unavailable: BTreeMap<String, String>,
     pub record: RunRecord,
@@ -81,6 +83,7 @@ impl Ready {
             gate,
             judges: resolved.judges,
             price: resolved.price,
+            asked: resolved.asked,
             unavailable: resolved.unavailable,
             record,
             jobs,
@@ -156,6 +159,7 @@ struct Resolved {
     rubric: Arc<Rubric>,
     criteria: Vec<String>,
     price: Option<Price>,
+    asked: Option<String>,
     unavailable: BTreeMap<String, String>,
 }
 
@@ -185,6 +189,7 @@ fn resolve(
         rubric: Arc::clone(prompts.rubric()),
         criteria,
         price: None,
+        asked: None,
         unavailable: equipped.unavailable().clone(),
     };
     for &mode in &spec.modes {
@@ -195,6 +200,7 @@ fn resolve(
             None => Arc::clone(&equipped),
         };
         resolved.price = parts.record.price.clone();
+        resolved.asked = parts.asked();
         let model = match parts.model {
             AnyModel::OpenAi(model) => AnyModel::OpenAi(Box::new(model.behind(Arc::clone(gate)))),
             rules @ AnyModel::Rules(_) => rules,

@@ -8,9 +8,9 @@ use serde_json::{Value, json};
 use super::events::{StoredMessage, StoredPart, StoredPicture, ToolAnswer};
 use super::reader::Bundle;
 use super::reducer::{TurnAccount, reduce};
-use crate::message::{Message, Observation, Part, Request, SentPicture, ToolChoice};
+use crate::message::{Message, Observation, Part, Request, SentPicture, ToolChoice, Wire};
 use crate::model::Profile;
-use crate::model::wire::Renderer;
+use crate::wire::{Habits, Renderer};
 
 /// How the pictures of an exported conversation are given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,7 +31,9 @@ pub fn conversations(bundle: &Bundle, pictures: ChatPictures) -> Result<Vec<Valu
         None => Profile::named("openai").map_err(|error| error.to_string())?,
     };
     let account = reduce(manifest, &bundle.events);
-    let renderer = Renderer::new(&manifest.model.id, profile, Default::default())?;
+    // Whatever the wire was, chat completions are what other programs read.
+    let habits = Habits { wire: Wire::Chat, ..profile.habits() };
+    let renderer = Renderer::new(&manifest.model.id, habits, Default::default())?;
     let mut all = Vec::new();
     for (part, record) in manifest.parts.iter().enumerate() {
         let Told { messages, pictures: shown } = told(bundle, &account.turns[part], pictures)?;
@@ -107,7 +109,10 @@ fn told(
                     }
                     Message::User { parts: said, data: data.clone() }
                 }
-                StoredMessage::Reply => Message::Assistant(said(&before)),
+                StoredMessage::Reply => match before.replied {
+                    Some(replied) => Message::Assistant(Box::new(replied.reply.clone())),
+                    None => continue,
+                },
                 StoredMessage::Observations { closing } => {
                     let mut observations = Vec::new();
                     for look in &before.looks {
@@ -132,15 +137,9 @@ fn told(
         before = turn.clone();
     }
     // The last reply was never sent back.
-    if before.replied.is_some() {
-        told.messages.push(Arc::new(Message::Assistant(said(&before))));
-    }
+    let last = before.replied.map(|replied| Box::new(replied.reply.clone()));
+    told.messages.extend(last.map(|reply| Arc::new(Message::Assistant(reply))));
     Ok(told)
-}
-
-/// What the model said in a turn.
-fn said(turn: &TurnAccount<'_>) -> Value {
-    turn.replied.map_or(Value::Null, |replied| replied.reply.message.clone())
 }
 
 /// Puts paths in the places of data URLs.

@@ -225,7 +225,7 @@ impl Conversation<'_> {
 
     fn reply(&self, replied: &Replied, view: &mut TurnView) {
         let reply = &replied.reply;
-        let reading = dialect::read(&reply.message, self.form);
+        let reading = dialect::read(&reply.said, self.form);
         view.unanswered =
             reading.calls.iter().map(|call| call_view(&call.name, &call.arguments)).collect();
         view.reply = Some(ReplyView {
@@ -234,7 +234,7 @@ impl Conversation<'_> {
             answer: reading.answer.map(|answer| visible(&answer.to_string())),
             problems: reading.problems.iter().map(|problem| visible(problem)).collect(),
             repairs: reply.repairs.iter().map(|repair| visible(repair)).collect(),
-            model: reply.model.as_deref().map(visible),
+            model: reply.served.model.as_deref().map(visible),
             finish_reason: reply.finish_reason.as_deref().map(visible),
             usage: usage_text(reply.usage),
             seconds: seconds(replied.elapsed_ms),

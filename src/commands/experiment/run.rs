@@ -16,7 +16,7 @@ use crate::dataset::DataSet;
 use crate::experiment::analysis::RightAnswers;
 use crate::experiment::plan::{Cell, Plan, PromptsEntry};
 use crate::experiment::sample;
-use crate::model::{Profile, Rules, is_known_server};
+use crate::model::{Rules, is_known_server};
 use crate::prompt::{Pack, workshop};
 use crate::received;
 use crate::run::{ASSUMPTIONS, DataSpec, JudgeSpec, Recordings, Run, RunSpec, ToolOptions, Total};
@@ -102,10 +102,7 @@ fn check_servers(plan: &Plan, allowed: &[String]) -> anyhow::Result<()> {
             continue;
         }
         let base_url = entry.base_url.clone().or_else(config::usual_server);
-        let profile = match &entry.profile {
-            Some(name) => config::profile(name)?,
-            None => Profile::guess(model, base_url.as_deref()),
-        };
+        let profile = config::profile_for(entry.profile.as_deref(), model, base_url.as_deref())?;
         let Some(url) = base_url.or(profile.base_url) else { continue };
         let key = profile.key_env.as_deref();
         let is_wanted =

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::super::{Reading, ThoughtSource, read};
+use super::super::{Reading, ThoughtSource};
+use super::read;
 use crate::answer::{AnswerForm, Answered, KeyForm};
 
 fn key(name: &str, values: Value) -> KeyForm {

@@ -23,8 +23,9 @@ use self::instruction::{Action, Wish};
 use self::look::{Sight, sight};
 use super::{ChatModel, FailedAttempt, ModelError, ModelRecord, Price};
 use crate::message::{
-    Dialect, Message, Observation, Part, Reply, Request, SentPicture, ToolChoice, Usage,
+    Dialect, Message, Observation, Part, Reply, Request, SentPicture, ToolChoice,
 };
+use crate::wire;
 
 /// The tools that it uses.
 const COMPARING: &str = "localize_differences";
@@ -84,13 +85,10 @@ impl ChatModel for Rules {
                         .to_owned(),
                 )
             })?;
-        Ok(Reply {
-            message,
-            repairs: Vec::new(),
-            finish_reason: Some("stop".to_owned()),
-            usage: Usage::default(),
-            model: Some(Self::NAME.to_owned()),
-        })
+        let mut reply = wire::unserved(message);
+        reply.finish_reason = Some("stop".to_owned());
+        reply.served.model = Some(Self::NAME.to_owned());
+        Ok(reply)
     }
 }
 

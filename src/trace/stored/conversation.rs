@@ -28,10 +28,45 @@ forms! {
         input: f64,
         /// Tokens of a request that the server had kept from before; without it, as the others.
         cached_input: Option<f64>,
+        /// Tokens of a request that the server keeps for later; without it, as the others.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cache_write: Option<f64>,
         /// Tokens of a reply, thinking included.
         output: f64,
+        /// What a long request costs instead.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        long: Option<LongPrice>,
+        /// What everything costs that is sent in a batch.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        batch: Option<Rates>,
         /// When this was written down.
         written: Option<String>,
+    }
+
+    /// What tokens cost, in US dollars per million.
+    struct Rates of model::Rates {
+        /// Tokens of a request.
+        input: f64,
+        /// Those that the server had kept from before.
+        cached_input: Option<f64>,
+        /// Those that the server keeps for later.
+        cache_write: Option<f64>,
+        /// Tokens of a reply.
+        output: f64,
+    }
+
+    /// What a long request costs, in US dollars per million.
+    struct LongPrice of model::LongPrice {
+        /// A request of more tokens than this is long.
+        above: u64,
+        /// Tokens of the request.
+        input: f64,
+        /// Those that the server had kept from before.
+        cached_input: Option<f64>,
+        /// Those that the server keeps for later.
+        cache_write: Option<f64>,
+        /// Tokens of the reply.
+        output: f64,
     }
 
     /// How a model calls tools.
@@ -73,18 +108,17 @@ forms! {
         form: Dialect,
     }
 
-    /// What a model said.
-    struct Reply of message::Reply {
-        /// The assistant message as the server sent it, after `repairs`.
-        message: Value,
-        /// What had to be mended so that the message can be sent back.
-        repairs: Vec<String>,
-        /// Why the server stopped, in its own word.
-        finish_reason: Option<String>,
-        /// Tokens, where the server counts them.
-        usage: Usage,
-        /// The model that the server says it used.
-        model: Option<String>,
+    /// The form of a server's requests and replies.
+    #[serde(rename_all = "lowercase")]
+    #[derive(Default)]
+    enum Wire of message::Wire {
+        /// OpenAI's chat completions.
+        #[default]
+        Chat,
+        /// OpenAI's Responses.
+        Responses,
+        /// Anthropic's Messages.
+        Messages,
     }
 
     /// Tokens. What a server did not count is unknown, not 0.
@@ -94,8 +128,14 @@ forms! {
         prompt_tokens: Option<u64>,
         /// Of these, how many the server had kept from before.
         cached_tokens: Option<u64>,
+        /// Of these, how many the server kept for later, where that has a price of its own.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cache_write_tokens: Option<u64>,
         /// Tokens of the reply, thinking included.
         completion_tokens: Option<u64>,
+        /// Of these, how many were thinking.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reasoning_tokens: Option<u64>,
     }
 
     /// An attempt that came to nothing.

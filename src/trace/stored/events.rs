@@ -4,8 +4,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::conversation::{FailedAttempt, Media, Outcome, Reply, ToolCall, ToolChoice, Usage};
+use super::conversation::{FailedAttempt, Media, Outcome, ToolCall, ToolChoice, Usage};
 use super::pixels::{Panel, Size};
+use super::reply::Reply;
 use super::{Form, both_ways, forms};
 use crate::hash::Hash;
 use crate::trace::events;

@@ -11,6 +11,7 @@ pub(super) mod format1;
 mod line;
 mod manifest;
 mod pixels;
+mod reply;
 mod run;
 mod views;
 
@@ -27,6 +28,7 @@ pub(super) use self::events::{
 pub(super) use self::line::{OutcomeName, PartLine, ResultLine};
 pub use self::manifest::{FORMAT, FormatVersion, PackRecord};
 pub(super) use self::manifest::{Manifest, Model, Preprocessing, Tools};
+pub(crate) use self::reply::Reply;
 pub(crate) use self::run::{Planned, Run};
 pub use self::views::ViewRecord;
 use crate::hash::Hash;

@@ -6,6 +6,7 @@ mod requests;
 mod retries;
 mod schema;
 pub(crate) mod server;
+mod strict;
 
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

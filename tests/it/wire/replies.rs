@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use deeplook::message::{Dialect, Message, Request, Usage};
+use deeplook::message::{Dialect, Message, Reply, Request, Usage};
+use deeplook::wire::unserved;
 use serde_json::{Value, json};
 
 use super::server::{answer, completion, says};
@@ -13,7 +14,7 @@ use super::{Asked, ask, ask_with, looking, observation, schema, user};
 fn there_and_back(message: &Value) -> (Asked, Value) {
     let asked = ask_with(vec![says(message)], &looking(Dialect::Native), |_| {});
     let mut request = looking(Dialect::Native);
-    follow(&mut request, &asked.reply().message);
+    follow(&mut request, asked.reply());
     let next =
         ask_with(vec![says(&json!({"role": "assistant", "content": "Fine."}))], &request, |_| {});
     let body = next.server.arrived()[0].json();
@@ -21,13 +22,11 @@ fn there_and_back(message: &Value) -> (Asked, Value) {
     (asked, body)
 }
 
-fn follow(request: &mut Request, message: &Value) {
-    request.messages.push(Arc::new(Message::Assistant(message.clone())));
-    let calls = message["tool_calls"].as_array().cloned().unwrap_or_default();
-    let observations = calls
-        .iter()
-        .map(|call| observation(call["id"].as_str().unwrap(), Dialect::Native, "it", Vec::new()))
-        .collect();
+fn follow(request: &mut Request, reply: &Reply) {
+    request.messages.push(Arc::new(Message::Assistant(Box::new(reply.clone()))));
+    let calls = &reply.said.calls;
+    let observations =
+        calls.iter().map(|call| observation(&call.id, Dialect::Native, "it", Vec::new())).collect();
     let closing = "Go on.".to_owned();
     request.messages.push(Arc::new(Message::Observations { observations, closing }));
 }
@@ -42,9 +41,13 @@ fn replies_carry_what_the_server_told() {
     let reply = asked.reply();
     assert_eq!(reply.message, json!({"role": "assistant", "content": "Fine."}));
     assert_eq!(reply.finish_reason.as_deref(), Some("stop"));
-    assert_eq!(reply.model.as_deref(), Some("served-model"));
-    let usage =
-        Usage { prompt_tokens: Some(10), cached_tokens: Some(8), completion_tokens: Some(2) };
+    assert_eq!(reply.served.model.as_deref(), Some("served-model"));
+    let usage = Usage {
+        prompt_tokens: Some(10),
+        cached_tokens: Some(8),
+        completion_tokens: Some(2),
+        ..Usage::default()
+    };
     assert_eq!((reply.usage, &reply.repairs), (usage, &Vec::new()));
     assert!(asked.failures.is_empty());
 }
@@ -149,10 +152,10 @@ fn calls_are_repaired_in_call_and_answer_alike() {
 fn ids_are_new_in_the_whole_conversation() {
     let message = json!({"role": "assistant", "content": null, "tool_calls": [call("call_0")]});
     let mut request = looking(Dialect::Native);
-    follow(&mut request, &message);
+    follow(&mut request, &unserved(message.clone()));
     let asked = ask_with(vec![says(&message)], &request, |_| {});
     assert_eq!(asked.reply().repairs, ["call 1: replaced a repeated id"]);
-    follow(&mut request, &asked.reply().message);
+    follow(&mut request, asked.reply());
     let asked = ask_with(vec![says(&message)], &request, |_| {});
     schema::check(&asked.server.arrived()[0].json());
 }
@@ -162,7 +165,7 @@ fn a_call_that_nobody_answered_is_answered() {
     let mut request = looking(Dialect::Tags);
     let message =
         json!({"role": "assistant", "content": "x", "tool_calls": [call("a"), call("b")]});
-    request.messages.push(Arc::new(Message::Assistant(message)));
+    request.messages.push(Arc::new(Message::Assistant(Box::new(unserved(message)))));
     request.messages.push(user("Answer now."));
     let asked =
         ask_with(vec![says(&json!({"role": "assistant", "content": "Fine."}))], &request, |_| {});

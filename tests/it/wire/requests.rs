@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use deeplook::message::{Dialect, Message, Request, ToolChoice};
 use deeplook::model::profile::Profile;
-use deeplook::model::wire::Renderer;
+use deeplook::wire::{Renderer, unserved};
 use serde_json::{Value, json};
 
 use super::server::says;
@@ -22,16 +22,21 @@ fn body(profile: &str, request: &Request) -> Value {
 }
 
 fn renderer(profile: &str) -> Renderer {
-    Renderer::new("some-model", Profile::named(profile).unwrap(), Default::default()).unwrap()
+    Renderer::new("some-model", Profile::named(profile).unwrap().habits(), Default::default())
+        .unwrap()
+}
+
+fn said(message: Value) -> Arc<Message> {
+    Arc::new(Message::Assistant(Box::new(unserved(message))))
 }
 
 /// A conversation after one turn in which one tool was called in each form.
 fn second_turn(dialect: Dialect) -> Request {
     let mut request = looking(dialect);
-    request.messages.push(Arc::new(Message::Assistant(json!({
+    request.messages.push(said(json!({
         "role": "assistant", "content": "<tool_call>…</tool_call>",
         "tool_calls": [{"id": "a", "type": "function", "function": {"name": "zoom_in", "arguments": "{}"}}],
-    }))));
+    })));
     request.messages.push(Arc::new(Message::Observations {
         observations: vec![
             observation("", Dialect::Tags, "tags", vec![picture("Crop 1")]),
@@ -119,9 +124,7 @@ fn the_beginning_never_changes() {
         let renderer = renderer(profile);
         let second = second_turn(dialect);
         let mut third = second.clone();
-        third
-            .messages
-            .push(Arc::new(Message::Assistant(json!({"role": "assistant", "content": "Hm."}))));
+        third.messages.push(said(json!({"role": "assistant", "content": "Hm."})));
         third.messages.push(user("Answer now."));
         third.tool_choice = ToolChoice::None;
         let first = Request { messages: second.messages[..2].to_vec(), ..second.clone() };

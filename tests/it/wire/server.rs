@@ -23,6 +23,8 @@ pub(crate) enum Step {
     Hang(Duration),
     /// Whatever this makes of the request.
     Reply(fn(&Value) -> Value),
+    /// The same, with a status of its own.
+    Answering(fn(&Arrived) -> (u16, Value)),
 }
 
 /// A response with a JSON body.
@@ -125,6 +127,10 @@ fn serve(stream: TcpStream, step: Step, seen: &Mutex<Vec<Arrived>>) -> std::io::
     seen.lock().unwrap().push(arrived.clone());
     let step = match step {
         Step::Reply(reply) => answer(200, &reply(&arrived.json())),
+        Step::Answering(reply) => {
+            let (status, body) = reply(&arrived);
+            answer(status, &body)
+        }
         step => step,
     };
 
@@ -145,7 +151,7 @@ fn serve(stream: TcpStream, step: Step, seen: &Mutex<Vec<Arrived>>) -> std::io::
             write!(stream, "HTTP/1.1 200 OK\r\nContent-Length: 1000\r\n\r\n{{\"choices\": [")?;
             thread::sleep(time);
         }
-        Step::Reset | Step::Reply(_) => {}
+        Step::Reset | Step::Reply(_) | Step::Answering(_) => {}
         Step::Hang(time) => thread::sleep(time),
     }
     Ok(())

@@ -1,37 +1,17 @@
-//! From the JSON of a chat completion to a [`Reply`], with exactly the repairs that make the message
-//! fit to be sent back.
+//! What a chat completion says, with exactly the repairs that make its message fit to be sent back.
 
 use std::collections::HashSet;
 
-use deeplook_tools::scene::cut;
 use serde_json::{Value, json};
 
-use crate::message::{Reply, Usage};
+use super::super::ids::Ids;
+use super::super::{NoReply, Received, has_words};
+use crate::message::{Said, ServerCall, Usage};
 
-/// Why a body with status 200 is no reply.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) enum NoReply {
-    /// Not JSON, or only half of it.
-    Malformed(String),
-    /// An error object after all.
-    Error(Value),
-    /// No choice, or one without a message.
-    NoChoice,
-    /// A message that says nothing, calls nothing and refuses nothing; with the finish reason.
-    Empty(Option<String>),
-    /// A filter stepped in; with the finish reason.
-    Filtered(String),
-}
-
-/// Reads a body with status 200. `taken` are the call ids that the conversation has already.
-pub(super) fn read(body: &[u8], taken: &HashSet<String>) -> Result<Reply, NoReply> {
-    let mut body: Value = serde_json::from_slice(body).map_err(|error| malformed(body, &error))?;
-    if let Some(error) = body.get("error").filter(|error| !error.is_null()) {
-        return Err(NoReply::Error(error.clone()));
-    }
-    let usage = usage(&body);
-    let model = body.get("model").and_then(Value::as_str).map(str::to_owned);
-    let choice = body.pointer_mut("/choices/0").ok_or(NoReply::NoChoice)?;
+/// Reads a completion.
+pub(in super::super) fn read(body: &mut Value, taken: &HashSet<&str>) -> Result<Received, NoReply> {
+    let usage = usage(body);
+    let choice = body.pointer_mut("/choices/0").ok_or(NoReply::NoMessage)?;
     if let Some(error) = choice.get("error").filter(|error| !error.is_null()) {
         return Err(NoReply::Error(error.clone()));
     }
@@ -41,24 +21,63 @@ pub(super) fn read(body: &[u8], taken: &HashSet<String>) -> Result<Reply, NoRepl
     }
     let mut message = match choice.get_mut("message").map(Value::take) {
         Some(message @ Value::Object(_)) => message,
-        _ => return Err(NoReply::NoChoice),
+        _ => return Err(NoReply::NoMessage),
     };
-    if is_empty(&message) {
-        return Err(NoReply::Empty(finish_reason));
-    }
     let repairs = repair(&mut message, taken);
-    Ok(Reply { message, repairs, finish_reason, usage, model })
+    Ok(Received { message, repairs, finish_reason, usage })
 }
 
-/// What is wrong with a body. A web page or a stream of events is better told by how it begins.
-fn malformed(body: &[u8], error: &serde_json::Error) -> NoReply {
-    let text = String::from_utf8_lossy(&body[..body.len().min(200)]);
-    let text = text.trim_start();
-    NoReply::Malformed(if text.is_empty() || text.starts_with('{') {
-        error.to_string()
-    } else {
-        format!("it begins with {:?}; is this a chat server?", cut(text, 60))
-    })
+/// What an assistant message says.
+pub(in super::super) fn said(message: &Value) -> Said {
+    let content = message.get("content");
+    let fields = ["reasoning_content", "reasoning"].iter().filter_map(|key| message.get(*key));
+    let fields = fields.map(|field| text_of(field, TEXT));
+    let parts = content.map(|content| text_of(content, REASONING));
+    let refusal = message.get("refusal").and_then(Value::as_str).filter(|text| !text.is_empty());
+    Said {
+        thought: fields.chain(parts).find(|text| has_words(text)),
+        text: content.map(|content| text_of(content, TEXT)).unwrap_or_default(),
+        calls: calls(message),
+        refusal: refusal.map(str::to_owned),
+    }
+}
+
+/// The calls in `tool_calls`, or in the legacy `function_call`.
+fn calls(message: &Value) -> Vec<ServerCall> {
+    let listed = message.get("tool_calls").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+    let legacy = message.get("function_call").filter(|call| listed.is_empty() && call.is_object());
+    let read = |call: &Value| {
+        let function = call.get("function").unwrap_or(call);
+        let text =
+            |of: &Value, key| of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
+        let arguments = ["parameters", "arguments", "args", "params", "input"]
+            .iter()
+            .find_map(|key| function.get(key));
+        let arguments = arguments.cloned().unwrap_or_default();
+        ServerCall { id: text(call, "id"), name: text(function, "name"), arguments }
+    };
+    listed.iter().chain(legacy).map(read).collect()
+}
+
+/// The types of the parts of a message that are text, and that are the model's reasoning.
+const TEXT: &[&str] = &["text", "output_text"];
+const REASONING: &[&str] = &["thinking", "reasoning", "reasoning_text"];
+
+/// The text of a `content`: a string, or a list of strings and typed parts.
+fn text_of(content: &Value, types: &[&str]) -> String {
+    let part = |part: &Value| match part {
+        Value::String(text) if types == TEXT => Some(text.clone()),
+        Value::Object(object) => {
+            let kind = object.get("type").and_then(Value::as_str).unwrap_or("text");
+            let text = ["text", "thinking", "reasoning"].iter().find_map(|key| object.get(*key))?;
+            types.contains(&kind).then(|| text_of(text, TEXT))
+        }
+        _ => None,
+    };
+    match content {
+        Value::Array(parts) => parts.iter().filter_map(part).collect::<Vec<_>>().join("\n"),
+        one => part(one).unwrap_or_default(),
+    }
 }
 
 /// The words of OpenAI, Gemini and others for "a filter stopped this".
@@ -77,18 +96,8 @@ fn is_filter(finish_reason: &str) -> bool {
         .contains(&reason.as_str())
 }
 
-fn is_empty(message: &Value) -> bool {
-    let blank = |value: Option<&Value>| match value {
-        Some(Value::String(text)) => text.trim().is_empty(),
-        Some(Value::Array(items)) => items.is_empty(),
-        Some(Value::Object(fields)) => fields.is_empty(),
-        Some(_) | None => true,
-    };
-    ["content", "tool_calls", "function_call", "refusal"].iter().all(|key| blank(message.get(key)))
-}
-
 /// The repairs without which servers refuse the message when it goes back to them.
-fn repair(message: &mut Value, taken: &HashSet<String>) -> Vec<String> {
+fn repair(message: &mut Value, taken: &HashSet<&str>) -> Vec<String> {
     let mut repairs = Vec::new();
     let Some(fields) = message.as_object_mut() else { return repairs };
     match fields.get("tool_calls") {
@@ -105,7 +114,7 @@ fn repair(message: &mut Value, taken: &HashSet<String>) -> Vec<String> {
     let Some(calls) = fields.get_mut("tool_calls").and_then(Value::as_array_mut) else {
         return repairs;
     };
-    let mut seen = HashSet::new();
+    let mut ids = Ids::after(taken);
     for (place, call) in calls.iter_mut().enumerate() {
         let number = place + 1;
         let Some(call) = call.as_object_mut() else { continue };
@@ -125,27 +134,12 @@ fn repair(message: &mut Value, taken: &HashSet<String>) -> Vec<String> {
             }
         }
         let id = call.get("id").and_then(Value::as_str).unwrap_or_default();
-        if id.is_empty() || taken.contains(id) || seen.contains(id) {
-            let problem = if id.is_empty() { "an empty" } else { "a repeated" };
-            repairs.push(format!("call {number}: replaced {problem} id"));
-            let new = free_id(place, taken, &seen);
+        if let Some((new, repair)) = ids.take(place, id) {
             call.insert("id".to_owned(), Value::String(new));
+            repairs.push(repair);
         }
-        seen.extend(call.get("id").and_then(Value::as_str).map(str::to_owned));
     }
     repairs
-}
-
-/// An id that nothing else has; the same for the same conversation.
-fn free_id(place: usize, taken: &HashSet<String>, seen: &HashSet<String>) -> String {
-    let mut number = taken.len() + place;
-    loop {
-        number += 1;
-        let id = format!("call_{number}");
-        if !taken.contains(&id) && !seen.contains(&id) {
-            return id;
-        }
-    }
 }
 
 /// Tokens, in the several places where servers put them.
@@ -167,5 +161,7 @@ fn usage(body: &Value) -> Usage {
             "/timings/cache_n",
         ]),
         completion_tokens: completion_tokens.max(completion_tokens.and(with_thinking)),
+        reasoning_tokens: count(&["/usage/completion_tokens_details/reasoning_tokens"]),
+        cache_write_tokens: count(&["/usage/prompt_tokens_details/cache_write_tokens"]),
     }
 }
