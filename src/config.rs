@@ -150,6 +150,14 @@ pub(crate) struct JudgeParts {
 }
 
 impl JudgeParts {
+    /// The form of requests and replies; `None` for the offline judge.
+    pub(crate) fn wire(&self) -> Option<Wire> {
+        match &self.model {
+            AnyModel::OpenAi(model) => Some(model.wire()),
+            _ => None,
+        }
+    }
+
     /// Who is asked, where and how, in one line; `None` for the offline judge.
     pub(crate) fn asked(&self) -> Option<String> {
         let AnyModel::OpenAi(model) = &self.model else { return None };

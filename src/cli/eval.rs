@@ -13,11 +13,11 @@ use crate::trace::OutcomeName;
 #[command(after_help = "\
 Examples:
   deeplook eval scenes/                                              # the offline judge, no key
-  deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --plan    # what would it cost?
-  deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --run runs/gpt --max-cost 20
-  deeplook eval dlebench/ --edits outputs/ --model gpt-5.1 --run runs/gpt --retry failed
+  deeplook eval dlebench/ --edits outputs/ --model gemini-3.1-pro-preview --plan    # what would it cost?
+  deeplook eval dlebench/ --edits outputs/ --model gemini-3.1-pro-preview --run runs/gemini --max-cost 20
+  deeplook eval dlebench/ --edits outputs/ --model gemini-3.1-pro-preview --run runs/gemini --retry failed
   deeplook eval dlebench/ --edits outputs/ --mode tool,oracle --shard 2/8 --run runs/part-2
-  deeplook eval --from-traces runs/gpt --prompts stricter/ --model gpt-5.1 --run runs/stricter
+  deeplook eval --from-traces runs/gemini --prompts stricter/ --model gemini-3.1-pro-preview --run runs/stricter
 
 The same command again goes on where it was stopped, however it was stopped. Ctrl-C finishes what is under way,
 a second one stops at once. Exit codes: 0 every judgement has an outcome (failed and missing are outcomes too),
@@ -207,7 +207,7 @@ fn positive(text: &str) -> Result<f64, String> {
 #[derive(Debug, Subcommand)]
 pub(crate) enum RunCommand {
     /// Say what is done, running, failed and open in a run, and what it cost.
-    #[command(after_help = "Example:\n  deeplook run status runs/gpt")]
+    #[command(after_help = "Example:\n  deeplook run status runs/gemini")]
     Status {
         /// The folder of the run.
         run: PathBuf,
@@ -232,7 +232,7 @@ pub(crate) enum RunCommand {
         keep_first: bool,
     },
     /// Make results.jsonl again from the traces.
-    #[command(after_help = "Example:\n  deeplook run rebuild runs/gpt")]
+    #[command(after_help = "Example:\n  deeplook run rebuild runs/gemini")]
     Rebuild {
         /// The folder of the run.
         run: PathBuf,

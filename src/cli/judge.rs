@@ -18,13 +18,14 @@ use crate::run::{Access, JudgeSpec, ToolOptions};
 #[command(after_help = "\
 Examples:
   deeplook judge before.jpg after.png -i \"Change the woman's scarf from red to green\"
-  deeplook judge before.jpg after.png -i \"Remove the cup\" --model gpt-5.1
+  deeplook judge before.jpg after.png -i \"Remove the cup\" --model gemini-3.1-pro-preview
   deeplook judge before.jpg after.png -i \"Remove the cup\" --model qwen3-vl --base-url http://localhost:8000/v1
   deeplook judge before.jpg after.png -i \"Remove the cup\" --mode oracle --box 210,80,260,140 --reference good.png
 
 Without --model (or DEEPLOOK_MODEL) the offline judge `rules` decides: a baseline that needs no key.
-The key for a server comes from the environment: OPENAI_API_KEY, or what the profile names; or from the
-file that the same name with _FILE behind it names, such as OPENAI_API_KEY_FILE.")]
+The key for a server comes from the environment: GEMINI_API_KEY, OPENAI_API_KEY, ANTHROPIC_API_KEY, or what the
+profile names; or from the file that the same name with _FILE behind it names, such as OPENAI_API_KEY_FILE.
+`deeplook doctor` tries a server with one tiny question.")]
 pub(crate) struct JudgeArgs {
     /// The picture before the edit.
     pub source: PathBuf,
@@ -202,11 +203,10 @@ pub(crate) struct ToolFlags {
     pub tool_settings: Option<PathBuf>,
 }
 
-impl JudgeOptions {
-    /// The judge that was asked for, and what opens its server.
+impl ModelOptions {
+    /// A judge with this model and the usual rest, and what opens its server.
     pub(crate) fn judge(&self) -> anyhow::Result<(JudgeSpec, Access)> {
-        let ModelOptions { model, base_url, profile, wire, dialect, sampling, params } =
-            &self.model;
+        let Self { model, base_url, profile, wire, dialect, sampling, params } = self;
         let mut params = self::params(params)?;
         sampling.add_to(&mut params)?;
         let mut judge = JudgeSpec {
@@ -216,13 +216,21 @@ impl JudgeOptions {
             dialect: *dialect,
             detail: sampling.detail.clone(),
             params,
-            prompts: self.prompts.clone(),
-            variant: self.variant.clone(),
-            tools: self.tools.options(),
             ..JudgeSpec::default()
         };
-        self.bounds.apply(&mut judge);
         let access = served_at(&mut judge, base_url.as_deref());
+        Ok((judge, access))
+    }
+}
+
+impl JudgeOptions {
+    /// The judge that was asked for, and what opens its server.
+    pub(crate) fn judge(&self) -> anyhow::Result<(JudgeSpec, Access)> {
+        let (mut judge, access) = self.model.judge()?;
+        judge.prompts.clone_from(&self.prompts);
+        judge.variant.clone_from(&self.variant);
+        judge.tools = self.tools.options();
+        self.bounds.apply(&mut judge);
         Ok((judge, access))
     }
 }

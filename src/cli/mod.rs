@@ -4,6 +4,7 @@ mod agree;
 mod compare;
 mod dataset;
 mod demo;
+mod doctor;
 mod eval;
 mod experiment;
 mod judge;
@@ -25,6 +26,7 @@ pub(crate) use self::agree::{AgreeArgs, AgreementFloor};
 pub(crate) use self::compare::CompareArgs;
 pub(crate) use self::dataset::{DataSetArgs, DatasetCommand, ReadingOptions};
 pub(crate) use self::demo::DemoArgs;
+pub(crate) use self::doctor::DoctorArgs;
 pub(crate) use self::eval::{EvalArgs, RunCommand};
 pub(crate) use self::experiment::{ExperimentCommand, RunExperimentArgs, WatchArgs};
 pub(crate) use self::judge::{CaseFacts, JudgeArgs, JudgeOptions, criteria, params, served_at};
@@ -75,6 +77,8 @@ pub(crate) enum Command {
     Trace(TraceCommand),
     /// Look at judgements in the browser: pictures, reasoning, evidence.
     View(ViewArgs),
+    /// Try a server with one tiny question: what works, what it costs, what to type.
+    Doctor(Box<DoctorArgs>),
     /// Judge a whole data set; the same command again goes on where it was stopped.
     Eval(Box<EvalArgs>),
     /// See, join and mend runs.

@@ -10,7 +10,7 @@ use crate::prompt::Mode;
 #[command(after_help = "\
 Examples:
   deeplook probe scenes/                                          # is the offline judge sound?
-  deeplook probe scenes/ --cases 3 --model gpt-5.1 --mode plain
+  deeplook probe scenes/ --cases 3 --model gemini-3.1-pro-preview --mode plain
   deeplook probe dlebench/ --run traces/runs/probe --model qwen3-vl --base-url http://localhost:8000/v1
 
 Every case of the data set becomes a dozen questions whose answer is known: the source as its own edit, the

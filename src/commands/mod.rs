@@ -4,6 +4,7 @@ mod agree;
 mod compare;
 mod dataset;
 mod demo;
+mod doctor;
 mod eval;
 mod experiment;
 mod forecast;
@@ -85,6 +86,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Models(command) => models::run(&command),
         Command::Dataset(command) => dataset::run(&command),
         Command::Demo(args) => demo::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Experiment(command) => experiment::run(&command),
         Command::Probe(args) => probe::run(&args),
         Command::Prompts(command) => prompts::run(&command),

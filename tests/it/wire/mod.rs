@@ -1,6 +1,7 @@
 //! Talking to servers: what is sent, what is read, and what happens when something breaks.
 
 mod errors;
+mod refusals;
 mod replies;
 mod requests;
 mod retries;

@@ -1,12 +1,15 @@
 """Starts llama.cpp's own HTTP server with the tiny model, and runs a command against it.
 
-    python serve.py FOLDER COMMAND ARG…      {url} in an argument becomes the base URL
+    python serve.py FOLDER REQUESTS COMMAND ARG…      {url} in an argument becomes the base URL
+
+What is asked is kept in the folder REQUESTS. A word `+` ends a command, and the next one begins.
 """
 
 import pathlib
 import subprocess
 import sys
 
+import record
 import xllamacpp
 
 
@@ -24,9 +27,17 @@ def main():
     params.warmup = False
     params.verbosity = 0
     server = xllamacpp.Server(params)
-    url = server.listening_address.rstrip("/") + "/v1"
-    command = [argument.replace("{url}", url) for argument in sys.argv[2:]]
-    sys.exit(subprocess.run(command, check=False).returncode)
+    url = record.start(server.listening_address.rstrip("/") + "/v1", sys.argv[2])
+    commands = [[]]
+    for argument in sys.argv[3:]:
+        if argument == "+":
+            commands.append([])
+        else:
+            commands[-1].append(argument.replace("{url}", url))
+    for command in commands:
+        code = subprocess.run(command, check=False).returncode
+        if code:
+            sys.exit(code)
 
 
 if __name__ == "__main__":
