@@ -10,11 +10,12 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use deeplook::judge::{Judge, JudgeSettings};
-use deeplook::message::{Dialect, MediaType, Reply, Request, Usage};
+use deeplook::message::{Dialect, MediaType, Reply, Request};
 use deeplook::model::{ChatModel, FailedAttempt, ModelError, Rules};
 use deeplook::prompt::Pack;
 use deeplook::tools::{Picture, Toolbox};
 use deeplook::trace::{Memory, Sink};
+use deeplook::wire::unserved;
 use deeplook::{EditCase, Mode, RunFolder};
 use serde_json::json;
 
@@ -30,13 +31,8 @@ impl ChatModel for Quick {
         let call = r#"<tool_call>{"name": "zoom_in", "arguments": {"bbox": [100, 100, 400, 400]}}</tool_call>"#;
         let answer = "<Start Final Answer>Flawless Execution</Start Final Answer>";
         let looks = !request.tools.is_empty() && request.messages.len() < 3;
-        Ok(Reply {
-            message: json!({ "role": "assistant", "content": if looks { call } else { answer } }),
-            repairs: Vec::new(),
-            finish_reason: None,
-            usage: Usage::default(),
-            model: None,
-        })
+        let said = if looks { call } else { answer };
+        Ok(unserved(json!({ "role": "assistant", "content": said })))
     }
 }
 

@@ -4,6 +4,7 @@ use deeplook_tools::{BoxConvention, Toolbox};
 
 use super::super::workshop::estimated_tokens;
 use super::*;
+use crate::message::Said;
 
 /// Every tool that a template speaks of, and one that none does.
 const TOOLS: [&str; 8] = [
@@ -171,7 +172,8 @@ fn replies_as_the_paper_prints_them_have_its_labels() {
         let pack = Pack::embedded(id).unwrap();
         let read = |criterion: &str, reply: &str| {
             let form = pack.criterion(criterion).unwrap().form();
-            crate::dialect::read(&json!({"role": "assistant", "content": reply}), &form)
+            let said = Said { text: reply.to_owned(), ..Said::default() };
+            crate::dialect::read(&said, &form)
         };
         for (criterion, reply, label) in &table {
             let reading = read(criterion, reply);

@@ -36,7 +36,7 @@ fn refusals_say_what_to_do() {
         ),
         (
             error(404, "The model does not exist", json!("model_not_found")),
-            "--model (\"some-model\") and --base-url",
+            "no model \"some-model\"",
         ),
         (text(404, "404 page not found"), "--base-url"),
         (error(402, "Insufficient credits", json!(402)), "add credit"),
@@ -60,9 +60,9 @@ fn refusals_say_what_to_do() {
         ),
         (
             error(400, "\"auto\" tool choice requires --enable-auto-tool-choice", json!(400)),
-            "tags dialect",
+            "--dialect tags",
         ),
-        (error(400, "registry/model does not support tools", Value::Null), "tags dialect"),
+        (error(400, "registry/model does not support tools", Value::Null), "--dialect tags"),
         (error(422, "temperature is wrong", Value::Null), "temperature is wrong"),
         (answer(200, &json!({"error": {"code": 401, "message": "No key"}})), "OPENAI_API_KEY"),
         (text(301, "").with("Location", "https://elsewhere.org/v1"), "elsewhere.org"),
