@@ -30,6 +30,7 @@ pub mod scene;
 pub mod shipped;
 mod side_by_side;
 pub mod sweep;
+pub mod text;
 pub mod tool;
 mod toolbox;
 pub mod zoom;

@@ -183,6 +183,11 @@ impl Session {
         &self.outputs
     }
 
+    /// What the model file says under `key`, beside its network.
+    pub fn metadata(&self, key: &str) -> Option<String> {
+        self.sessions.with(|| None, |session| session.metadata().ok()?.custom(key))
+    }
+
     /// How many sessions there are: as many as there ever were runs at once, up to a bound.
     pub fn sessions(&self) -> usize {
         self.sessions.made()
