@@ -54,6 +54,23 @@ impl Preparation {
         SentPicture { name: name.to_owned(), caption, size: sent.size(), media, bytes, hash }
     }
 
+    /// Pictures that a judge compares go in one format: where one of them is too large a PNG, all are JPEG, so
+    /// that what compression did to one side is no difference. Those whose format was `chosen` do not count.
+    pub(crate) fn alike(
+        self,
+        chosen: &[bool],
+        prepare: impl Fn(Self) -> Vec<Arc<SentPicture>>,
+    ) -> Vec<Arc<SentPicture>> {
+        let sent = prepare(self);
+        let free = sent.iter().zip(chosen).filter(|(_, chosen)| !**chosen);
+        let (jpegs, pngs): (Vec<_>, Vec<_>) =
+            free.partition(|(picture, _)| picture.media == MediaType::Jpeg);
+        if jpegs.is_empty() || pngs.is_empty() {
+            return sent;
+        }
+        prepare(Self { format: MediaType::Jpeg, ..self })
+    }
+
     fn encode(&self, picture: &Picture) -> (MediaType, Vec<u8>) {
         if self.format == MediaType::Png {
             let png = picture.to_png();
@@ -65,5 +82,32 @@ impl Preparation {
             Some(jpeg) => (MediaType::Jpeg, jpeg),
             None => (MediaType::Png, picture.to_png()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_compared_goes_in_one_format() {
+        let noise = |side: u32| {
+            let pixels = image::RgbImage::from_fn(side, side, |x, y| {
+                image::Rgb([0, 1, 2].map(|c| (x * 7919 ^ y * 104_729 ^ (x * y + c) * 31) as u8))
+            });
+            Picture::from_rgb(pixels).unwrap()
+        };
+        let (small, large) = (noise(16), noise(128));
+        let media = |pictures: &[&Picture]| -> Vec<MediaType> {
+            let preparation = Preparation { max_png_bytes: 2000, ..Preparation::default() };
+            let sent = preparation.alike(&[false; 2], |preparation| {
+                let of = |picture: &&Picture| Arc::new(preparation.prepare("Picture", "", picture));
+                pictures.iter().map(of).collect()
+            });
+            sent.iter().map(|picture| picture.media).collect()
+        };
+        assert_eq!(media(&[&small, &small]), [MediaType::Png; 2]);
+        assert_eq!(media(&[&small, &large]), [MediaType::Jpeg; 2]);
+        assert_eq!(media(&[&large, &small]), [MediaType::Jpeg; 2]);
     }
 }

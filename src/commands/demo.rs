@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Context as _, bail};
-use deeplook_tools::{Toolbox, grounding};
+use deeplook_tools::Toolbox;
 use minijinja::value::Serde;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ use crate::cli::DemoArgs;
 use crate::dataset::case_file::LabelRecord;
 use crate::dataset::{DataSet, Entry, LoadOptions, draw};
 use crate::dialect;
-use crate::equipment::{self, DEMO_DETECTOR, ToolOptions};
+use crate::equipment::{self, DEMO_DETECTOR, Effort, ToolOptions};
 use crate::files;
 use crate::key::JudgementKey;
 use crate::prompt::{self, Mode, Pack};
@@ -51,7 +51,7 @@ pub(super) fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let made = draw::make(&out.join("scenes"), CASES, SEED, &|| bar.inc(1))?;
     bar.finish_and_clear();
     let truth = truth(&made.labels_file)?;
-    let toolbox = toolbox();
+    let toolbox = toolbox()?;
     let unavailable = toolbox.unavailable().clone();
     let mut spec = RunSpec::of(&made.cases_file);
     spec.modes = MODES.into();
@@ -177,15 +177,15 @@ fn tell(
 }
 
 /// Every tool that can be had here; why the others cannot is in it.
-fn toolbox() -> Toolbox {
+fn toolbox() -> anyhow::Result<Toolbox> {
     // Drawn scenes are what the demo detector knows; they are sharp enough as they are.
     let tools = ToolOptions {
         detector: Some(DEMO_DETECTOR.to_owned()),
         enhancer: Some("lanczos".to_owned()),
         ..ToolOptions::default()
     };
-    equipment::toolbox(&tools, None, &Progress::shown())
-        .unwrap_or_else(|error| Toolbox::standard().without(grounding::NAME, format!("{error:#}")))
+    let effort = Effort { fetching: true, making_do: true, ..Effort::default() };
+    equipment::toolbox(&tools, effort, &Progress::shown())
 }
 
 /// Takes away what an earlier demo wrote; anything else is not ours to touch.

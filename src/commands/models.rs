@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use crate::cli::ModelsCommand;
 use crate::terminal::{self, Style};
-use crate::weights::{Kind, Presence, Progress, Weights, WeightsEntry, is_offline};
+use crate::weights::{Presence, Progress, Weights, WeightsEntry, is_offline};
 
 /// The name by which the runtime is fetched and checked like a model.
 const RUNTIME: &str = "runtime";
@@ -29,7 +29,7 @@ pub(super) fn run(command: &ModelsCommand) -> anyhow::Result<ExitCode> {
 struct Line {
     name: String,
     alias: Option<String>,
-    kind: Option<Kind>,
+    kind: Option<String>,
     about: String,
     megabytes: f64,
     licence: String,
@@ -45,7 +45,7 @@ fn line_of(weights: &Weights, model: &WeightsEntry, thorough: bool) -> Line {
     Line {
         name: model.name.clone(),
         alias: model.alias.clone(),
-        kind: Some(model.kind),
+        kind: Some(model.kind.clone()),
         about: model.about.clone(),
         megabytes: model.megabytes,
         licence: model.licence.clone(),

@@ -5,15 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
-use deeplook_tools::grounding;
 use deeplook_tools::scene::{EDITED, View, cut};
-use deeplook_tools::{BoxConvention, Picture, PictureError, Scene, ToolError, ToolOutput, Toolbox};
+use deeplook_tools::{
+    BoxConvention, Picture, PictureError, Scene, TOOLS, ToolError, ToolOutput, Toolbox,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::cli::ToolArgs;
-use crate::equipment::{self, DEMO_DETECTOR, ToolOptions};
+use crate::equipment::{self, DEMO_DETECTOR, Effort};
 use crate::files;
 use crate::terminal::{self, Style};
 use crate::weights::Progress;
@@ -21,26 +22,27 @@ use crate::weights::Progress;
 pub(super) fn run(args: &ToolArgs) -> anyhow::Result<ExitCode> {
     if args.name == "list" {
         return list(
-            &equipment::toolbox(&args.tools.options(), None, &Progress::shown())?,
+            &equipment::toolbox(&args.tools.options(), Effort::default(), &Progress::shown())?,
             args.json,
         );
     }
-    // Only what needs a detector may ask for one.
-    let models = match args.name == grounding::NAME {
-        true => args.tools.options(),
-        false => ToolOptions { detector: Some("none".to_owned()), ..args.tools.options() },
-    };
-    let toolbox = equipment::toolbox(&models, Some(DEMO_DETECTOR), &Progress::shown())?;
-    if let Some(why) = toolbox.unavailable().get(&args.name) {
-        bail!("{} cannot be used: {why}", args.name);
-    }
-    if !toolbox.names().any(|name| name == args.name) {
-        let known: Vec<&str> = toolbox.names().collect();
+    if !TOOLS.iter().any(|tool| tool.name == args.name) {
+        let known: Vec<&str> = TOOLS.iter().map(|tool| tool.name).collect();
         bail!(
             "there is no tool {:?}; use one of {}, or `deeplook tool list`",
             args.name,
             known.join(", ")
         );
+    }
+    let effort = Effort {
+        only: Some(&args.name),
+        last_resort: Some(DEMO_DETECTOR),
+        fetching: true,
+        ..Effort::default()
+    };
+    let toolbox = equipment::toolbox(&args.tools.options(), effort, &Progress::shown())?;
+    if let Some(why) = toolbox.unavailable().get(&args.name) {
+        bail!("{} cannot be used: {why}", args.name);
     }
     if args.images.is_empty() {
         bail!("no picture given; try `deeplook tool {} before.png after.png`", args.name);

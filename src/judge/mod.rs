@@ -186,23 +186,30 @@ impl<M> Judge<M> {
         let mut scene = Scene::from_views(brief.pictures.iter().map(|p| p.view.clone()))
             .with_boxes(self.record.boxes)
             .with_room(Room { side: preparation.max_side, pictures: max_images });
-        let mut pictures = Vec::new();
-        for picture in &brief.pictures {
-            let BriefPicture { view, caption, whole, jpeg } = picture;
-            let mut sent = match (whole, jpeg) {
-                (Some(input), _) => input.sent(&view.name, preparation),
-                (None, None) => Arc::new(preparation.prepare(&view.name, caption, &view.picture)),
-                (None, Some(quality)) => {
-                    let preparation = preparation.as_jpeg(*quality);
-                    Arc::new(preparation.prepare(&view.name, caption, &view.picture))
+        let chosen: Vec<bool> =
+            brief.pictures.iter().map(|picture| picture.jpeg.is_some()).collect();
+        let pictures = preparation.alike(&chosen, |preparation| {
+            let sent = |picture: &BriefPicture| {
+                let BriefPicture { view, caption, whole, jpeg } = picture;
+                let sent = match (whole, jpeg) {
+                    (Some(input), _) => input.sent(&view.name, preparation),
+                    (None, None) => {
+                        Arc::new(preparation.prepare(&view.name, caption, &view.picture))
+                    }
+                    (None, Some(quality)) => {
+                        let preparation = preparation.as_jpeg(*quality);
+                        Arc::new(preparation.prepare(&view.name, caption, &view.picture))
+                    }
+                };
+                if plan.shown.captions {
+                    return sent;
                 }
+                Arc::new(SentPicture { caption: String::new(), ..SentPicture::clone(&sent) })
             };
-            if !plan.shown.captions {
-                sent =
-                    Arc::new(SentPicture { caption: String::new(), ..SentPicture::clone(&sent) });
-            }
-            scene.set_shown_size(&view.name, sent.size);
-            pictures.push(sent);
+            brief.pictures.iter().map(sent).collect()
+        });
+        for sent in &pictures {
+            scene.set_shown_size(&sent.name, sent.size);
         }
         let question = brief.question.as_ref();
         let told = Told {

@@ -340,6 +340,9 @@ pub enum Treatment {
         canvas: Option<u32>,
         /// A small crop is enlarged until its long edge is so long, …
         enlarge_to: Option<u32>,
+        /// … or the shorter side of the place in it, if that takes more, …
+        #[serde(skip_serializing_if = "Option::is_none")]
+        enlarge_place: Option<u32>,
         /// … but never more than so many times.
         enlarge_most: Option<f64>,
     },

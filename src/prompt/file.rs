@@ -218,6 +218,7 @@ pub(super) struct ViewEntry {
     pub(super) context: Option<Adaptive>,
     pub(super) canvas: Option<u32>,
     pub(super) enlarge_to: Option<u32>,
+    pub(super) enlarge_place: Option<u32>,
     pub(super) enlarge_most: Option<f64>,
     pub(super) over: Option<String>,
     pub(super) long_edge: Option<u32>,

@@ -71,6 +71,7 @@ fn of_entry(making: &mut Making<'_>, entry: &Spanned<ViewEntry>, ask: &Ask) -> P
             context: view.context.map_or(Context::Margin(margin), Context::Adaptive),
             canvas: view.canvas,
             enlarge_to: view.enlarge_to,
+            enlarge_place: view.enlarge_place,
             enlarge_most: view.enlarge_most,
         },
         TreatmentName::Mask => Treatment::Mask { area, margin },
@@ -104,6 +105,7 @@ fn problems(view: &ViewEntry, ask: &Ask) -> Vec<String> {
         ("context", view.context.is_some()),
         ("canvas", view.canvas.is_some()),
         ("enlarge_to", view.enlarge_to.is_some()),
+        ("enlarge_place", view.enlarge_place.is_some()),
         ("enlarge_most", view.enlarge_most.is_some()),
         ("over", view.over.is_some()),
     ]
@@ -111,10 +113,10 @@ fn problems(view: &ViewEntry, ask: &Ask) -> Vec<String> {
     .filter_map(|(name, given)| given.then_some(name))
     .collect();
     let area = ["region", "place", "margin", "margin_share"];
-    let more = ["context", "canvas", "enlarge_to", "enlarge_most"];
+    let more = ["context", "canvas", "enlarge_to", "enlarge_place", "enlarge_most"];
     let (word, takes): (&str, Vec<&str>) = match treatment {
         TreatmentName::Whole => ("whole", Vec::new()),
-        TreatmentName::Crop => ("crop", [area, more].concat()),
+        TreatmentName::Crop => ("crop", area.iter().chain(&more).copied().collect()),
         TreatmentName::Mask => ("mask", area.to_vec()),
         TreatmentName::Mark => ("mark", area.to_vec()),
         TreatmentName::Overlay => ("overlay", vec!["over"]),
@@ -145,15 +147,21 @@ fn problems(view: &ViewEntry, ask: &Ask) -> Vec<String> {
     if view.enlarge_most.is_some_and(|most| !(most.is_finite() && most >= 1.0)) {
         wrong("has enlarge_most below 1");
     }
-    let ends =
-        [view.enlarge_to.is_some(), view.long_edge.is_some(), view.fit.is_some()].into_iter();
+    let ends = [
+        view.enlarge_to.or(view.enlarge_place).is_some(),
+        view.long_edge.is_some(),
+        view.fit.is_some(),
+    ]
+    .into_iter();
     if ends.filter(|given| *given).count() > 1 {
         wrong("has two of enlarge_to, long_edge and fit; keep one");
     }
     if view.jpeg.is_some_and(|quality| !(1..=100).contains(&quality)) {
         wrong("has a jpeg quality that is not within 1 to 100");
     }
-    for edge in [view.canvas, view.enlarge_to, view.long_edge].into_iter().flatten() {
+    for edge in
+        [view.canvas, view.enlarge_to, view.enlarge_place, view.long_edge].into_iter().flatten()
+    {
         if !(1..=LONGEST_EDGE).contains(&edge) {
             wrong("has an edge that is not within 1 to 16384 pixels");
         }

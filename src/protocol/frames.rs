@@ -8,7 +8,8 @@ use deeplook_tools::registration::Registration;
 use deeplook_tools::scene::{self, View};
 use deeplook_tools::{Picture, PixelBox, Size};
 
-use super::{About, Brief, BriefPicture, ProtocolError, pixels};
+use super::pixels::{self, Enlarging};
+use super::{About, Brief, BriefPicture, ProtocolError};
 use crate::case::{EDITED, EditCase, InputPicture, REFERENCE, SOURCE, TARGET};
 use crate::prompt::{Area, Context, Margin, ModeView, PictureView, Place, Sizes, Treatment};
 
@@ -182,28 +183,30 @@ impl<'a> Frames<'a> {
                 let laid = below.picture().beneath(&view.picture, input.bytes())?;
                 (laid, format!("laid over the {over} picture"))
             }
-            Treatment::Crop { area, context, canvas, enlarge_to, enlarge_most } => {
+            Treatment::Crop { area, context, canvas, enlarge_to, enlarge_place, enlarge_most } => {
                 let canvas = canvas
                     .and_then(|edge| self.canvases.get(&(view.picture.as_str(), edge, view.sizes)));
-                let (cut, region) = match canvas {
+                let places = self.places(area, about).iter().map(|place| here(area, place));
+                let (cut, region, places) = match canvas {
                     None => {
                         let region = here(area, &self.cut(area, context, about));
                         let region = region.whole_pixels(picture.size());
-                        (picture.cropped(&region), region)
+                        (picture.cropped(&region), region, places.collect())
                     }
                     Some(canvas) => {
                         let (from, to) =
                             (PixelBox::whole(picture.size()), PixelBox::whole(canvas.size()));
-                        let places = self.places(area, about).iter();
                         let places: Vec<PixelBox> =
-                            places.map(|place| here(area, place).mapped(&from, &to)).collect();
+                            places.map(|place| place.mapped(&from, &to)).collect();
                         let region = pixels::on_canvas(&places, context, canvas.size());
-                        (canvas.cropped(&region), region)
+                        (canvas.cropped(&region), region, places)
                     }
                 };
+                let enlarging =
+                    Enlarging { to: *enlarge_to, place: *enlarge_place, most: *enlarge_most };
                 let shown = match self.end_size(view, cut.size())? {
                     Some(size) => cut.resized(size),
-                    None => pixels::enlarged(&cut, *enlarge_to, *enlarge_most),
+                    None => pixels::enlarged(&cut, &places, &enlarging),
                 };
                 let times = f64::from(shown.size().width) / region.width();
                 let what = match about.changes {

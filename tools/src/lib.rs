@@ -16,6 +16,7 @@
 mod bounds;
 pub mod colour;
 pub mod coords;
+pub mod declaration;
 pub mod difference;
 pub mod enhancer;
 mod files;
@@ -37,8 +38,9 @@ pub mod zoom;
 
 pub use colour::MeasureColour;
 pub use coords::{BoxConvention, PixelBox, Size};
+pub use declaration::{Declaration, Declared, Networks, TOOLS, ToolSettings};
 pub use enhancer::{Enhance, Enhancer};
 pub use picture::{Picture, PictureError};
 pub use scene::Scene;
 pub use tool::{Tool, ToolError, ToolOutput};
-pub use toolbox::{ToolSettings, ToolSpec, Toolbox};
+pub use toolbox::{ToolSpec, Toolbox};

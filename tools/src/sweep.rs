@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::bounds::within;
 use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::declaration::{Declared, Networks};
 use crate::enhancer::{Enhancer, Enlargement};
 use crate::pair::{Pair, Place};
 use crate::picture::Picture;
@@ -73,7 +74,7 @@ impl Tool for Sweep {
     type Args = SweepArgs;
 
     fn name(&self) -> &'static str {
-        "sweep"
+        Self::NAME
     }
 
     fn description(&self, boxes: BoxConvention) -> String {
@@ -114,6 +115,19 @@ impl Tool for Sweep {
         let names: Vec<&str> = shown.iter().map(|view| view.name.as_str()).collect();
         let (text, data) = told(&tiles, &names, (rows, columns), layout, &pair, scene);
         Ok(ToolOutput { text, data, pictures: shown })
+    }
+}
+
+impl Declared for Sweep {
+    const NAME: &'static str = "sweep";
+    type Settings = Self;
+
+    fn check(settings: &Self) -> Result<(), String> {
+        settings.check()
+    }
+
+    fn make(settings: Self, _: &Networks) -> Result<Self, String> {
+        Ok(settings)
     }
 }
 
@@ -224,7 +238,7 @@ impl Sweep {
     ) -> Result<View, ToolError> {
         let (_, shown) = self.layout(&tile.place, scene);
         let way = (&Enhancer::none(), Enlargement::Interpolated);
-        let (picture, panels) = pair.side_by_side(&tile.place, shown, layout, way, "sweep")?;
+        let (picture, panels) = pair.side_by_side(&tile.place, shown, layout, way, Self::NAME)?;
         Ok(View { name, picture: Arc::new(picture), panels })
     }
 }

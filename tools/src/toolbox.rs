@@ -4,19 +4,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::colour::MeasureColour;
 use crate::coords::BoxConvention;
-use crate::difference::LocalizeDifferences;
-use crate::enhancer::{Enhance, Enhancer};
-use crate::grounding::DetectionSettings;
+use crate::declaration::{Declaration, Networks, TOOLS, ToolSettings};
+use crate::enhancer::Enhancer;
 use crate::scene::{Scene, cut, quoted};
-use crate::sweep::Sweep;
 use crate::tool::{Tool, ToolError, ToolOutput};
-use crate::zoom::ZoomIn;
 
 /// What a model is told about a tool.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -27,69 +22,6 @@ pub struct ToolSpec {
     pub description: String,
     /// The JSON schema of its arguments.
     pub parameters: Value,
-}
-
-/// How the tools look, where somebody wants to try other settings than the usual ones.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub struct ToolSettings {
-    /// Of `localize_differences`.
-    pub localize_differences: LocalizeDifferences,
-    /// Of `zoom_in`.
-    pub zoom_in: ZoomIn,
-    /// Of `detect_object`.
-    pub detect_object: DetectionSettings,
-    /// Of `sweep`.
-    pub sweep: Sweep,
-}
-
-impl ToolSettings {
-    /// What cannot be meant, if anything: whoever takes settings from a file asks first.
-    pub fn check(&self) -> Result<(), String> {
-        let of = |tool: &'static str| move |problem: String| format!("{tool}: {problem}");
-        self.localize_differences.check().map_err(of("localize_differences"))?;
-        self.zoom_in.check().map_err(of("zoom_in"))?;
-        self.sweep.check().map_err(of("sweep"))?;
-        self.detect_object.check().map_err(of("detect_object"))
-    }
-
-    /// The settings that a record holds, and what is wrong with them, if anything: a tool whose
-    /// settings cannot be read, or cannot be meant, has the usual ones.
-    pub fn recorded(settings: &BTreeMap<String, Value>) -> (Self, Option<String>) {
-        let mut problem = None;
-        let detection = settings.get("detect_object").map(|settings| &settings["detection"]);
-        let recorded = Self {
-            localize_differences: read(
-                "localize_differences",
-                settings.get("localize_differences"),
-                LocalizeDifferences::check,
-                &mut problem,
-            ),
-            zoom_in: read("zoom_in", settings.get("zoom_in"), ZoomIn::check, &mut problem),
-            detect_object: read("detect_object", detection, DetectionSettings::check, &mut problem),
-            sweep: read("sweep", settings.get("sweep"), Sweep::check, &mut problem),
-        };
-        (recorded, problem)
-    }
-}
-
-/// The recorded settings of one tool.
-fn read<T: DeserializeOwned + Default>(
-    tool: &str,
-    settings: Option<&Value>,
-    check: fn(&T) -> Result<(), String>,
-    problem: &mut Option<String>,
-) -> T {
-    let Some(mut settings) = settings.cloned() else { return T::default() };
-    if let Some(fields) = settings.as_object_mut() {
-        fields.remove("enhancer");
-        fields.remove(VERSION);
-    }
-    let read = serde_json::from_value(settings).map_err(|error| error.to_string());
-    read.and_then(|settings: T| check(&settings).map(|()| settings)).unwrap_or_else(|why| {
-        problem.get_or_insert_with(|| format!("{tool}: {}", cut(&why, 120)));
-        T::default()
-    })
 }
 
 /// A set of tools, in the order in which they are shown to a model.
@@ -107,13 +39,25 @@ impl Toolbox {
 
     /// The same with other settings, and with crops enlarged by `enhancer`.
     pub fn enlarging_with(enhancer: Arc<Enhancer>, settings: &ToolSettings) -> Self {
-        let ToolSettings { localize_differences, zoom_in, sweep, .. } = settings.clone();
-        Self::default()
-            .with(localize_differences.with_enhancer(Arc::clone(&enhancer)))
-            .with(zoom_in.with_enhancer(Arc::clone(&enhancer)))
-            .with(Enhance::new(enhancer))
-            .with(MeasureColour)
-            .with(sweep)
+        let networks = Networks::enlarging_with(enhancer);
+        let alone = TOOLS.iter().filter(|tool| tool.network.is_none());
+        Self::equipped(alone, settings, &networks)
+    }
+
+    /// The tools of these declarations; what cannot be made is noted with the reason.
+    pub fn equipped<'a>(
+        tools: impl IntoIterator<Item = &'a Declaration>,
+        settings: &ToolSettings,
+        networks: &Networks,
+    ) -> Self {
+        let mut toolbox = Self::default();
+        for tool in tools {
+            match tool.make(settings, networks) {
+                Ok(made) => toolbox.tools.push(made),
+                Err(why) => toolbox = toolbox.without(tool.name, why),
+            }
+        }
+        toolbox
     }
 
     /// The toolbox with one more tool; it takes the place of one of the same name.
@@ -173,7 +117,7 @@ impl Toolbox {
     /// Whether a network has a part in what the tool `name` sees.
     pub fn has_network(&self, name: &str) -> bool {
         let tool = self.tools.iter().find(|tool| tool.name() == name);
-        tool.is_some_and(|tool| networks(&tool.settings()).iter().any(Option::is_some))
+        tool.is_some_and(|tool| !networks(&tool.settings()).is_empty())
     }
 
     /// What belongs here and could not be had, with the reason.
@@ -219,7 +163,7 @@ impl std::fmt::Debug for Toolbox {
 }
 
 /// A [`Tool`] with its argument type erased.
-trait AnyTool: Send + Sync {
+pub(crate) trait AnyTool: Send + Sync {
     fn name(&self) -> &str;
     fn spec(&self, boxes: BoxConvention) -> ToolSpec;
     fn settings(&self) -> Value;
@@ -258,22 +202,23 @@ impl AnyTool for OnRecord {
 }
 
 /// Where the settings of a tool tell its version. The first one is not told.
-const VERSION: &str = "version";
+pub(crate) const VERSION: &str = "version";
+/// Where they tell what enlarges crops.
+pub(crate) const ENHANCER: &str = "enhancer";
 
 fn version(settings: &Value) -> u64 {
     settings.get(VERSION).and_then(Value::as_u64).unwrap_or(1)
 }
 
 /// Which networks a tool of these settings works with; the version of the runtime is not part of it.
-fn networks(settings: &Value) -> [Option<Value>; 2] {
-    let detector = settings.get("detector").map(|detector| {
-        let mut detector = detector.clone();
-        if let Some(fields) = detector.as_object_mut() {
-            fields.remove("runtime");
-        }
-        detector
-    });
-    [settings.get("enhancer").cloned(), detector]
+fn networks(settings: &Value) -> Vec<Value> {
+    let kinds = TOOLS.iter().filter_map(|tool| tool.network).map(|kind| kind.name);
+    let found = [ENHANCER].into_iter().chain(kinds).filter_map(|kind| settings.get(kind).cloned());
+    let mut found: Vec<Value> = found.collect();
+    for fields in found.iter_mut().filter_map(Value::as_object_mut) {
+        fields.remove("runtime");
+    }
+    found
 }
 
 impl<T: Tool> AnyTool for T {

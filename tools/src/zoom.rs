@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::bounds::within;
 use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::declaration::{Declared, Networks};
 use crate::enhancer::{Enhancer, Enlargement};
 use crate::pair::{BOTH, Pair};
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
@@ -77,7 +78,7 @@ impl Tool for ZoomIn {
     type Args = ZoomArgs;
 
     fn name(&self) -> &'static str {
-        "zoom_in"
+        Self::NAME
     }
 
     fn description(&self, boxes: BoxConvention) -> String {
@@ -117,6 +118,19 @@ impl Tool for ZoomIn {
         } else {
             self.zoom_one(target, &args, scene)
         }
+    }
+}
+
+impl Declared for ZoomIn {
+    const NAME: &'static str = "zoom_in";
+    type Settings = Self;
+
+    fn check(settings: &Self) -> Result<(), String> {
+        settings.check()
+    }
+
+    fn make(settings: Self, networks: &Networks) -> Result<Self, String> {
+        Ok(settings.with_enhancer(Arc::clone(&networks.enhancer)))
     }
 }
 

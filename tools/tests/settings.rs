@@ -35,7 +35,7 @@ fn pair() -> Scene {
 #[test]
 fn no_number_in_the_settings_breaks_a_tool() {
     let scene = pair();
-    let usual = serde_json::to_value(ToolSettings::default()).unwrap();
+    let usual = serde_json::to_value(ToolSettings::usual()).unwrap();
     let mut places = Vec::new();
     numbers(&usual, "", &mut places);
     assert!(places.len() > 35, "{places:?}");
@@ -86,7 +86,7 @@ fn no_number_in_the_settings_breaks_a_tool() {
 
 #[test]
 fn the_usual_settings_are_possible_and_the_problem_is_named() {
-    let usual = ToolSettings::default();
+    let usual = ToolSettings::usual();
     usual.check().unwrap();
     let settings = Toolbox::standard().settings();
     assert_eq!(ToolSettings::recorded(&settings).1, None);

@@ -12,6 +12,7 @@ pub use lab::Lab;
 
 use self::dominant::{Colour, Dominant};
 use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::declaration::{Declared, Networks, NoSettings};
 use crate::pair::{BOTH, Pair, Place};
 use crate::picture::Picture;
 use crate::scene::{EDITED, ORIGINAL, Scene};
@@ -48,7 +49,7 @@ impl Tool for MeasureColour {
     type Args = ColourArgs;
 
     fn name(&self) -> &'static str {
-        "measure_colour"
+        Self::NAME
     }
 
     fn description(&self, boxes: BoxConvention) -> String {
@@ -91,6 +92,15 @@ impl Tool for MeasureColour {
             measured(EDITED, &pair.edited.picture, place.edited),
         ];
         Ok(compared(&both, &pair, scene))
+    }
+}
+
+impl Declared for MeasureColour {
+    const NAME: &'static str = "measure_colour";
+    type Settings = NoSettings;
+
+    fn make(_: NoSettings, _: &Networks) -> Result<Self, String> {
+        Ok(Self)
     }
 }
 

@@ -10,6 +10,7 @@ use super::report::{Report, Strip, Told};
 use super::{Comparison, Focus, Region, Settings, compare_within, crops};
 use crate::bounds::within;
 use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::declaration::{Declared, Networks};
 use crate::enhancer::{Enhancer, Enlargement, SAME_DETAIL};
 use crate::picture::shown_size;
 use crate::scene::{EDITED, ORIGINAL, Panel, Scene, View};
@@ -96,7 +97,7 @@ impl Tool for LocalizeDifferences {
     type Args = DifferenceArgs;
 
     fn name(&self) -> &'static str {
-        "localize_differences"
+        Self::NAME
     }
 
     fn description(&self, boxes: BoxConvention) -> String {
@@ -245,6 +246,19 @@ impl Crop<'_> {
 /// A box on a view in pixels of the picture that the view shows there.
 fn on_source(view: &View, area: &PixelBox) -> PixelBox {
     view.panel_at(area).map_or(*area, |panel| panel.to_source(area))
+}
+
+impl Declared for LocalizeDifferences {
+    const NAME: &'static str = "localize_differences";
+    type Settings = Self;
+
+    fn check(settings: &Self) -> Result<(), String> {
+        settings.check()
+    }
+
+    fn make(settings: Self, networks: &Networks) -> Result<Self, String> {
+        Ok(settings.with_enhancer(Arc::clone(&networks.enhancer)))
+    }
 }
 
 impl LocalizeDifferences {

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::{Enhancer, Enlargement};
 use crate::coords::{BoxConvention, PixelBox, Size};
+use crate::declaration::{Declared, Networks, NoSettings};
 use crate::scene::{ORIGINAL, Panel, Scene, View};
 use crate::side_by_side::Layout;
 use crate::tool::{Tool, ToolError, ToolOutput};
@@ -68,7 +69,7 @@ impl Tool for Enhance {
     type Args = EnhanceArgs;
 
     fn name(&self) -> &'static str {
-        "enhance"
+        Self::NAME
     }
 
     fn description(&self, _: BoxConvention) -> String {
@@ -163,6 +164,15 @@ impl Tool for Enhance {
             data,
             pictures: vec![View { name, picture: Arc::new(picture), panels }],
         })
+    }
+}
+
+impl Declared for Enhance {
+    const NAME: &'static str = "enhance";
+    type Settings = NoSettings;
+
+    fn make(_: NoSettings, networks: &Networks) -> Result<Self, String> {
+        Ok(Self::new(Arc::clone(&networks.enhancer)))
     }
 }
 

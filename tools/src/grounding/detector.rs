@@ -5,9 +5,11 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::DetectObject;
 use super::pixels::planes;
 use super::text::{Caption, MOST_TOKENS, Vocabulary, phrase_masks};
 use crate::coords::{PixelBox, Size};
+use crate::declaration::Declared as _;
 use crate::files;
 use crate::onnx::{Element, Input, OnnxError, Runtime, Session, Tensor};
 use crate::picture::Picture;
@@ -189,11 +191,11 @@ impl Detector {
         let area = area.whole_pixels(picture.size());
         let inputs = self.inputs(picture, &area, caption)?;
         let raw = self.run(&inputs).map_err(|error| ToolError::Broken {
-            tool: super::NAME,
+            tool: DetectObject::NAME,
             reason: format!("{error}; does the tokenizer belong to the model?"),
         })?;
         raw.check(caption.ids.len()).map_err(|reason| ToolError::Broken {
-            tool: super::NAME,
+            tool: DetectObject::NAME,
             reason: format!(
                 "the model {} {reason}; fetch or export it again",
                 self.session.path().display()

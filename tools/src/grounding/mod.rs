@@ -8,11 +8,12 @@ mod search;
 mod tests;
 mod text;
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 pub use detector::{Detection, Detector, DetectorError, DetectorFiles, Raw, Thresholds};
 pub use search::Windows;
@@ -20,12 +21,24 @@ pub use text::Caption;
 
 use crate::bounds::within;
 use crate::coords::{BoxConvention, PixelBox};
+use crate::declaration::{Declared, NetworkKind, Networks};
 use crate::picture::shown_size;
-use crate::scene::{ORIGINAL, Panel, Scene, View, quoted};
+use crate::scene::{ORIGINAL, Panel, Scene, View, cut, quoted};
 use crate::tool::{Tool, ToolError, ToolOutput};
 
-/// The tool's name.
-pub const NAME: &str = "detect_object";
+/// What it looks with.
+pub const DETECTOR: NetworkKind = NetworkKind {
+    name: "detector",
+    files: |path| {
+        let files = DetectorFiles::beside(&model_in(path)).map_err(|error| error.to_string())?;
+        Ok([files.model, files.tokenizer].into_iter().chain(files.preprocessor).collect())
+    },
+    load: |runtime, path, identity| {
+        let files = DetectorFiles::beside(&model_in(path)).map_err(|error| error.to_string())?;
+        let detector = Detector::load(runtime, &files, identity);
+        Ok(Arc::new(detector.map_err(|error| error.to_string())?))
+    },
+};
 
 /// Finds objects by their name, with GroundingDINO.
 #[derive(Debug, Clone)]
@@ -102,6 +115,16 @@ impl DetectObject {
         Self { detector, settings }
     }
 
+    /// The detector by its name, with what whoever sees its boxes must know.
+    fn by(&self) -> String {
+        let identity = self.detector.identity();
+        let name = cut(identity["name"].as_str().unwrap_or("without a name"), 60);
+        match identity["note"].as_str() {
+            Some(note) => format!("{name} ({note})"),
+            None => name,
+        }
+    }
+
     /// Everything in one panel of a view, and how many windows it was searched in.
     fn search(
         &self,
@@ -129,14 +152,13 @@ impl Tool for DetectObject {
     type Args = DetectArgs;
 
     fn name(&self) -> &'static str {
-        NAME
+        Self::NAME
     }
 
     fn description(&self, boxes: BoxConvention) -> String {
-        let note = self.detector.identity()["note"].as_str();
-        let note = note.map(|note| format!(" ({note})")).unwrap_or_default();
+        let by = self.by();
         format!(
-            "Finds an object by its name with an open-vocabulary detector{note} and gives its boxes \
+            "Finds an object by its name with the open-vocabulary detector {by} and gives its boxes \
              with scores. Use it when you do not know where the object is; check what it found with \
              a closer look, because a detector may be wrong. Boxes are {}.",
             boxes.form()
@@ -148,7 +170,7 @@ impl Tool for DetectObject {
     }
 
     fn version(&self) -> u64 {
-        2
+        3
     }
 
     fn call(&self, args: DetectArgs, scene: &Scene) -> Result<ToolOutput, ToolError> {
@@ -167,13 +189,16 @@ impl Tool for DetectObject {
             "boxes": found.iter().map(Found::data).collect::<Vec<_>>(),
             "left_out": left_out,
             "windows": windows,
+            "detector": { "name": self.detector.identity()["name"], "note": self.detector.identity()["note"] },
         });
         let name = quoted(args.detect_object_name.trim());
         if found.is_empty() {
             let text = format!(
-                "Nothing in {} fits {name} with a score over {}. It may be too small, named \
-                 otherwise, or not there: try another name, or look with zoom_in.",
-                view.name, self.settings.box_threshold
+                "Nothing in {} fits {name} with a score over {}, says the detector {}. It may be too \
+                 small, named otherwise, or not there: try another name, or look closer yourself.",
+                view.name,
+                self.settings.box_threshold,
+                self.by()
             );
             return Ok(ToolOutput { text, data, pictures: Vec::new() });
         }
@@ -181,6 +206,29 @@ impl Tool for DetectObject {
         let text = self.text(view, &name, &found, left_out, &picture.name, scene);
         Ok(ToolOutput { text, data, pictures: vec![picture] })
     }
+}
+
+impl Declared for DetectObject {
+    const NAME: &'static str = "detect_object";
+    type Settings = DetectionSettings;
+    const NETWORK: Option<NetworkKind> = Some(DETECTOR);
+
+    fn check(settings: &DetectionSettings) -> Result<(), String> {
+        settings.check()
+    }
+
+    fn settable(recorded: &Value) -> &Value {
+        &recorded["detection"]
+    }
+
+    fn make(settings: DetectionSettings, networks: &Networks) -> Result<Self, String> {
+        Ok(Self::with_settings(networks.get(&DETECTOR)?, settings))
+    }
+}
+
+/// The model in a folder, or the file itself.
+fn model_in(path: &Path) -> PathBuf {
+    if path.is_dir() { path.join("model.onnx") } else { path.to_owned() }
 }
 
 impl DetectObject {
@@ -193,13 +241,12 @@ impl DetectObject {
         picture: &str,
         scene: &Scene,
     ) -> String {
-        let note = self.detector.identity()["note"].as_str();
-        let by = note.map(|note| format!(" ({note})")).unwrap_or_default();
         let count = match found.len() {
             1 => "1 place".to_owned(),
             n => format!("{n} places"),
         };
-        let mut text = format!("{count} in {} may be {name}{by}:", view.name);
+        let mut text =
+            format!("{count} in {} may be {name}, says the detector {}:", view.name, self.by());
         for (at, found) in found.iter().enumerate() {
             text += &format!(
                 "\n{}. {}, score {:.2}{}",

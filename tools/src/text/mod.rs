@@ -18,12 +18,20 @@ use self::resampling::Quad;
 use self::rows::{Aligned, Row, aligned, rows};
 use crate::bounds::within;
 use crate::coords::{BoxConvention, PixelBox};
+use crate::declaration::{Declared, NetworkKind, Networks};
 use crate::pair::{BOTH, Pair};
 use crate::scene::{EDITED, ORIGINAL, Scene, View, cut};
 use crate::tool::{Tool, ToolError, ToolOutput};
 
-/// The tool's name.
-pub const NAME: &str = "read_text";
+/// What it reads with.
+pub const READER: NetworkKind = NetworkKind {
+    name: "reader",
+    files: |folder| Ok(FILES.map(|name| folder.join(name)).into()),
+    load: |runtime, folder, identity| {
+        let reader = Reader::load(runtime, folder, identity);
+        Ok(Arc::new(reader.map_err(|error| error.to_string())?))
+    },
+};
 
 const HINT: &str = "A reading is a hint: a reader takes letters for others, misses lines and sees lettering where \
                     there is none. The picture decides: zoom in on what matters.";
@@ -104,7 +112,7 @@ impl ReadText {
         let lines = self
             .reader
             .read(&part, windows)
-            .map_err(|reason| ToolError::Broken { tool: NAME, reason })?;
+            .map_err(|reason| ToolError::Broken { tool: Self::NAME, reason })?;
         let placed = |line: Line| Line {
             corners: line.corners.map(|[x, y]| [x + bbox.x1, y + bbox.y1]),
             ..line
@@ -261,7 +269,7 @@ impl Tool for ReadText {
     type Args = ReadArgs;
 
     fn name(&self) -> &'static str {
-        NAME
+        Self::NAME
     }
 
     fn description(&self, boxes: BoxConvention) -> String {
@@ -303,6 +311,24 @@ impl Tool for ReadText {
             }
         };
         Ok(self.alone(&readings, scene))
+    }
+}
+
+impl Declared for ReadText {
+    const NAME: &'static str = "read_text";
+    type Settings = ReadingSettings;
+    const NETWORK: Option<NetworkKind> = Some(READER);
+
+    fn check(settings: &ReadingSettings) -> Result<(), String> {
+        settings.check()
+    }
+
+    fn settable(recorded: &Value) -> &Value {
+        &recorded["reading"]
+    }
+
+    fn make(settings: ReadingSettings, networks: &Networks) -> Result<Self, String> {
+        Ok(Self::with_settings(networks.get(&READER)?, settings))
     }
 }
 
