@@ -17,6 +17,7 @@ mod library;
 mod links;
 mod models;
 mod ordered;
+mod own_tool;
 mod probe;
 mod received;
 mod recorded;

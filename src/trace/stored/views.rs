@@ -38,6 +38,9 @@ pub struct ViewRecord {
     /// The long edge until which a small crop is enlarged, …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enlarge_to: Option<u32>,
+    /// … or the shorter side of the smallest place in it, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub enlarge_place: Option<u32>,
     /// … but never more than so many times.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enlarge_most: Option<f64>,
@@ -59,7 +62,7 @@ impl From<&PictureView> for ViewRecord {
         };
         record.treatment = match &view.treatment {
             Treatment::Whole => "whole",
-            Treatment::Crop { area, context, canvas, enlarge_to, enlarge_most } => {
+            Treatment::Crop { area, context, canvas, enlarge_to, enlarge_place, enlarge_most } => {
                 record.places(area);
                 match context {
                     Context::Margin(margin) => record.margins(margin),
@@ -68,6 +71,7 @@ impl From<&PictureView> for ViewRecord {
                     }
                 }
                 (record.canvas, record.enlarge_to) = (*canvas, *enlarge_to);
+                record.enlarge_place = *enlarge_place;
                 record.enlarge_most = *enlarge_most;
                 "crop"
             }
