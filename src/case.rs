@@ -1,8 +1,8 @@
 //! What is to be judged: two pictures and an instruction.
 
 mod facts;
+mod named;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -11,6 +11,7 @@ use deeplook_tools::{Picture, PictureError, PixelBox};
 use serde::{Deserialize, Serialize};
 
 pub use self::facts::{Condition, Fact, Facts};
+pub use self::named::Named;
 use crate::hash::Hash;
 use crate::message::SentPicture;
 use crate::sending::Preparation;
@@ -104,11 +105,11 @@ pub struct Case<P, E = P> {
     /// The picture after the edit.
     pub edited: E,
     /// Further pictures by name: a `reference`, and whatever a benchmark brings.
-    pub others: BTreeMap<String, P>,
+    pub others: Named<P>,
     /// What is known of it: its type, the phrase for its target, and any column of a data set.
     pub facts: Facts,
     /// Places by name, in pixels of the source; the objects to edit are `target`.
-    pub regions: BTreeMap<String, Vec<PixelBox>>,
+    pub regions: Named<Vec<PixelBox>>,
     /// What is asked about it, where a benchmark brings its own questions.
     pub questions: Vec<CaseQuestion>,
 }
@@ -161,9 +162,9 @@ impl<P, E> Case<P, E> {
             instruction: instruction.into(),
             source: source.into(),
             edited: edited.into(),
-            others: BTreeMap::new(),
+            others: Named::new(),
             facts: Facts::default(),
-            regions: BTreeMap::new(),
+            regions: Named::new(),
             questions: Vec::new(),
         }
     }
@@ -186,14 +187,14 @@ impl<P, E> Case<P, E> {
     /// The same with a reference.
     #[must_use]
     pub fn with_reference(mut self, reference: impl Into<P>) -> Self {
-        self.others.insert(REFERENCE.to_owned(), reference.into());
+        self.others.insert(REFERENCE, reference.into());
         self
     }
 
     /// The same with the boxes of the objects to edit.
     #[must_use]
     pub fn with_targets(mut self, boxes: impl Into<Vec<PixelBox>>) -> Self {
-        self.regions.insert(TARGET.to_owned(), boxes.into());
+        self.regions.insert(TARGET, boxes.into());
         self
     }
 
@@ -205,12 +206,7 @@ impl<P, E> Case<P, E> {
     }
 
     /// The same case with other pictures.
-    pub fn with_pictures<Q, F>(
-        &self,
-        source: Q,
-        edited: F,
-        others: BTreeMap<String, Q>,
-    ) -> Case<Q, F> {
+    pub fn with_pictures<Q, F>(&self, source: Q, edited: F, others: Named<Q>) -> Case<Q, F> {
         Case {
             id: self.id.clone(),
             editor: self.editor.clone(),

@@ -1,14 +1,15 @@
 //! What is known of a case, by name: whatever its benchmark says, and nothing that we must know.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
-use std::collections::btree_map;
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Number, Value};
+
+use super::named::{self, Named};
 
 /// A text or a number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -72,7 +73,7 @@ impl<'de> Deserialize<'de> for Fact {
 /// Facts by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(transparent)]
-pub struct Facts(BTreeMap<String, Fact>);
+pub struct Facts(Named<Fact>);
 
 impl Facts {
     /// The type of the instruction, e.g. "Change Color".
@@ -91,12 +92,12 @@ impl Facts {
     }
 
     /// States a fact; an earlier one of the same name is forgotten.
-    pub fn insert(&mut self, name: &str, fact: impl Into<Fact>) {
-        self.0.insert(name.to_owned(), fact.into());
+    pub fn insert(&mut self, name: impl Into<Arc<str>>, fact: impl Into<Fact>) {
+        self.0.insert(name, fact.into());
     }
 
     /// States what is there to state.
-    pub fn insert_some(&mut self, name: &str, fact: Option<impl Into<Fact>>) {
+    pub fn insert_some(&mut self, name: impl Into<Arc<str>>, fact: Option<impl Into<Fact>>) {
         if let Some(fact) = fact {
             self.insert(name, fact);
         }
@@ -108,8 +109,12 @@ impl Facts {
     }
 
     /// All of them, by name.
-    pub fn iter(&self) -> btree_map::Iter<'_, String, Fact> {
+    pub fn iter(&self) -> named::Iter<'_, Fact> {
         self.0.iter()
+    }
+
+    pub(crate) fn shrink_to_fit(&mut self) {
+        self.0.shrink_to_fit();
     }
 
     /// Whether nothing is known.
@@ -118,26 +123,17 @@ impl Facts {
     }
 }
 
-impl IntoIterator for Facts {
-    type Item = (String, Fact);
-    type IntoIter = btree_map::IntoIter<String, Fact>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.0.into_iter()
-    }
-}
-
 impl<'a> IntoIterator for &'a Facts {
-    type Item = (&'a String, &'a Fact);
-    type IntoIter = btree_map::Iter<'a, String, Fact>;
+    type Item = (&'a str, &'a Fact);
+    type IntoIter = named::Iter<'a, Fact>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
 
-impl FromIterator<(String, Fact)> for Facts {
-    fn from_iter<I: IntoIterator<Item = (String, Fact)>>(facts: I) -> Self {
+impl<N: Into<Arc<str>>> FromIterator<(N, Fact)> for Facts {
+    fn from_iter<I: IntoIterator<Item = (N, Fact)>>(facts: I) -> Self {
         Self(facts.into_iter().collect())
     }
 }

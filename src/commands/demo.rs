@@ -266,11 +266,11 @@ fn show_case(
     truth: &TrueLabels,
 ) -> anyhow::Result<ShownCase> {
     let case = &entry.case;
-    let editors: Vec<&String> = entry.edits().keys().collect();
+    let editors: Vec<&str> = entry.edits().keys().collect();
     let editor = editors[(4 * place + 1) % editors.len()];
     let of_it = lines
         .iter()
-        .filter(|(key, _)| key.case == case.id && key.editor == *editor && key.mode == Mode::Tool);
+        .filter(|(key, _)| key.case == case.id && key.editor == editor && key.mode == Mode::Tool);
     let judgements = of_it.map(|(_, line)| show_judgement(out, line, truth));
     let path = |file: Option<&Path>| {
         relative(out, file.with_context(|| format!("a picture of {} is gone", case.id))?)
@@ -282,7 +282,7 @@ fn show_case(
         id: case.id.clone(),
         kind: case.facts.text(Facts::TYPE).map(Cow::into_owned),
         instruction: case.instruction.clone(),
-        editor: editor.clone(),
+        editor: editor.to_owned(),
     })
 }
 

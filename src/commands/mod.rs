@@ -37,7 +37,7 @@ use crate::cli::{Cli, Command};
 use crate::prompt::Rubric;
 use crate::report::Run;
 use crate::terminal::{self, Style};
-use crate::trace::{Rubrics, read_results};
+use crate::trace::{Rubrics, RunResults};
 use crate::visible::{honest_json, visible};
 
 /// The whole program: parse, run, report errors, exit with a code that scripts can use.
@@ -132,7 +132,10 @@ fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
 
 /// The judgements of a run, under the name that was typed.
 fn read_run(path: &Path, otherwise: &Arc<Rubric>) -> anyhow::Result<Run> {
-    let lines = read_results(path)?;
+    let RunResults { lines, unreadable } = crate::trace::read_run(path)?;
+    for error in &unreadable {
+        writeln!(terminal::stderr(), "left out, because it cannot be read: {error}")?;
+    }
     let rubrics = Rubrics::of_run(path, &lines, otherwise);
     for note in &rubrics.notes {
         writeln!(terminal::stderr(), "{note}")?;

@@ -70,7 +70,7 @@ fn make_all(args: &ProbeArgs) -> anyhow::Result<Vec<ProbeCase>> {
     let bar = super::progress("making probes", chosen.len())?;
     let mut made = Vec::new();
     for entry in &chosen {
-        let editor = entry.edits().keys().next().map_or("", String::as_str);
+        let editor = entry.edits().keys().next().unwrap_or_default();
         let loaded = entry.load(editor).map_err(|problem| {
             anyhow::anyhow!("case {:?}: {problem}; see `deeplook dataset check`", entry.case.id)
         })?;

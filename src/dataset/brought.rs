@@ -2,13 +2,14 @@
 //! its own, and whatever else it says of a case.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use deeplook_tools::PixelBox;
 use serde_json::{Map, Value};
 
 use super::boxes::{self, BoxForm};
 use super::problem::{shown, shown_json};
-use crate::case::{CaseQuestion, Fact, Facts};
+use crate::case::{CaseQuestion, Fact, Facts, Named};
 
 /// A longer column is a file in its place, not something that is known of a case.
 const LONGEST_FACT: usize = 10_000;
@@ -30,10 +31,10 @@ pub(super) fn pictures(value: &Value) -> Result<BTreeMap<String, String>, String
 }
 
 /// The further places of a case, by name: `{"NAME": [[x1, y1, x2, y2], …], …}`.
-pub(super) fn regions(value: &Value) -> Result<BTreeMap<String, Vec<PixelBox>>, String> {
+pub(super) fn regions(value: &Value) -> Result<Named<Vec<PixelBox>>, String> {
     let form =
         || format!("it must be {{\"NAME\": [[x1, y1, x2, y2], …], …}}, not {}", shown_json(value));
-    let mut regions = BTreeMap::new();
+    let mut regions = Named::new();
     for (name, places) in object(value).ok_or_else(form)? {
         let places = boxes::read(&places).map_err(|what| format!("{}: {what}", shown(&name)))?;
         let area = |written: boxes::Written| written.area(BoxForm::Corners);
@@ -76,11 +77,12 @@ pub(super) fn questions(value: &Value) -> Result<Vec<CaseQuestion>, String> {
 }
 
 /// What the columns `names` of a row say, and the fields of `given`, if it is an object. What is too
-/// long is told to `left_out`.
+/// long is told to `left_out`; `share` has the name of a field once for all cases.
 pub(super) fn facts(
     row: &Map<String, Value>,
     names: &[String],
     given: Option<&Value>,
+    share: impl Fn(&str) -> Arc<str>,
     mut left_out: impl FnMut(String),
 ) -> Facts {
     let columns = names.iter().filter_map(|name| Some((name.clone(), row.get(name)?.clone())));
@@ -94,7 +96,7 @@ pub(super) fn facts(
                 shown(&name)
             ));
         } else {
-            facts.insert(&name, fact);
+            facts.insert(share(&name), fact);
         }
     }
     facts
@@ -139,7 +141,13 @@ mod tests {
         let names: Vec<String> = row.as_object().unwrap().keys().cloned().collect();
         let mut told = Vec::new();
         let given = json!({"level": 2});
-        let facts = facts(row.as_object().unwrap(), &names, Some(&given), |what| told.push(what));
+        let facts = facts(
+            row.as_object().unwrap(),
+            &names,
+            Some(&given),
+            |name| name.into(),
+            |what| told.push(what),
+        );
         assert_eq!(json!(facts), json!({"law": "Global", "n": 3, "level": 2}));
         assert!(told.len() == 1 && told[0].contains("\"long\""), "{told:?}");
     }

@@ -1,6 +1,7 @@
 //! Rows become cases: every field checked, every file looked for.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, hash_map};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use deeplook_tools::picture::size_of_file;
 use rayon::prelude::*;
@@ -14,7 +15,7 @@ use super::rows::Row;
 use super::source::Source;
 use super::{Edits, Entry, PictureFile};
 use super::{brought, dlebench};
-use crate::case::{Case, Facts, REFERENCE, TARGET};
+use crate::case::{Case, Facts, Named, REFERENCE, TARGET};
 
 /// A longer instruction is a mistake, such as a whole file in its place.
 const LONGEST_INSTRUCTION: usize = 50_000;
@@ -27,6 +28,8 @@ pub(super) struct Reader<'a> {
     folders: [&'static str; 2],
     /// What the file says of edits does not matter.
     without_edits: bool,
+    /// Names of fields and editors, which a million cases have in common.
+    shared: Mutex<HashSet<Arc<str>>>,
 }
 
 /// The editor of a case that names one output and nobody who made it.
@@ -45,7 +48,6 @@ pub(super) struct Read {
 
 /// A case that may still lack a name, and what is wrong with it.
 struct Draft {
-    id: Option<String>,
     written: Vec<Written>,
     line: usize,
     case: Case<PictureFile, Edits>,
@@ -57,7 +59,7 @@ impl<'a> Reader<'a> {
         // Where a file has our own field, its paths start beside it and nowhere else.
         let theirs = names.name(Field::Source) != Field::Source.name();
         let folders = if theirs { dlebench::FOLDERS } else { ["", ""] };
-        Self { root, names, folders, without_edits }
+        Self { root, names, folders, without_edits, shared: Mutex::default() }
     }
 
     /// The cases, in the file's order. A row that cannot be one is a problem.
@@ -91,9 +93,8 @@ impl<'a> Reader<'a> {
         })?;
         let boxes_read = self.said_of_boxes(form, &good);
         self.name(&mut good);
-        let mut first: HashMap<String, usize> = HashMap::new();
-        let mut cases = Vec::new();
-        for Draft { line, mut case, written, problems: own, .. } in good {
+        let repeated = repeated(&good);
+        let entry = |Draft { line, mut case, written, problems: own }: Draft| {
             for (severity, what) in own {
                 let id = Some(case.id.as_str());
                 match severity {
@@ -101,14 +102,13 @@ impl<'a> Reader<'a> {
                     Severity::Warning => problems.warning(line, id, what),
                 }
             }
-            if let Some(earlier) = first.get(&case.id) {
+            if let Some(earlier) = repeated.get(&line) {
                 let what = format!(
                     "this id stands on line {earlier} already; give each case its own, and all editors of a case one line with \"edits\""
                 );
                 problems.error(line, Some(&case.id), what);
-                continue;
+                return None;
             }
-            first.insert(case.id.clone(), line);
             let targets: Vec<_> = written.into_iter().map(|written| written.area(form)).collect();
             for (index, area) in targets.iter().enumerate() {
                 if area.is_empty() {
@@ -125,10 +125,14 @@ impl<'a> Reader<'a> {
                 }
             }
             if !targets.is_empty() {
-                case.regions.insert(TARGET.to_owned(), targets);
+                case.regions.insert(self.shared(TARGET), targets);
+                case.regions.shrink_to_fit();
             }
-            cases.push(Entry { line, case });
-        }
+            Some(Entry { line, case })
+        };
+        // In the same room, and nothing beyond it.
+        let mut cases: Vec<Entry> = good.into_iter().filter_map(entry).collect();
+        cases.shrink_to_fit();
         for (name, (line, field, count)) in slips {
             let field = field.name();
             let what = format!(
@@ -182,21 +186,21 @@ impl<'a> Reader<'a> {
         let source = look("source", &source_name, sources);
         let reference =
             self.text(Field::Reference, row)?.map(|name| look("reference", &name, references));
-        let mut others = BTreeMap::new();
+        let mut others = Named::new();
         for (name, path) in
             self.brought(Field::Pictures, row, brought::pictures)?.unwrap_or_default()
         {
             let file = look(&format!("picture {}", shown(&name)), &path, "");
-            others.insert(name, file);
+            others.insert(self.shared(&name), file);
         }
         if let Some(reference) = reference {
-            others.insert(REFERENCE.to_owned(), reference);
+            others.insert(self.shared(REFERENCE), reference);
         }
         let mut edits = Edits::new();
         if !self.without_edits {
             for (editor, name) in self.edits(row)? {
                 let file = look(&format!("edit by {}", shown(&editor)), &name, "");
-                edits.insert(editor, file);
+                edits.insert(self.shared(&editor), file);
             }
         }
         let written = match self.names.get(Field::Boxes, &row.fields) {
@@ -210,24 +214,32 @@ impl<'a> Reader<'a> {
             self.brought(Field::Questions, row, brought::questions)?.unwrap_or_default();
         let given = self.names.get(Field::Facts, &row.fields);
         let left_out = |what| problems.push((Severity::Warning, what));
-        let mut facts = brought::facts(&row.fields, &self.names.unused, given, left_out);
+        let mut facts = brought::facts(
+            &row.fields,
+            &self.names.unused,
+            given,
+            |name| self.shared(name),
+            left_out,
+        );
         let kind = self.text(Field::Type, row)?;
-        facts.insert_some(Facts::TYPE, kind.as_deref().map(dlebench::spelled));
+        facts.insert_some(self.shared(Facts::TYPE), kind.as_deref().map(dlebench::spelled));
         // A column that is only taken for the type is known by its own name, too.
         let column = self.names.name(Field::Type);
         if !Field::Type.is_surely(column) {
-            facts.insert_some(column, kind.as_deref());
+            facts.insert_some(self.shared(column), kind.as_deref());
         }
-        facts.insert_some(Facts::TARGET, self.text(Field::Target, row)?);
+        facts.insert_some(self.shared(Facts::TARGET), self.text(Field::Target, row)?);
+        // For each of a million cases.
+        (facts.shrink_to_fit(), edits.shrink_to_fit(), others.shrink_to_fit());
         let case = Case {
             others,
             facts,
             regions,
             questions,
-            id: stem(&source_name),
+            id: id.unwrap_or_else(|| stem(&source_name)),
             ..Case::new(source, edits, instruction)
         };
-        Ok(Draft { id, line: row.line, written, case, problems })
+        Ok(Draft { line: row.line, written, case, problems })
     }
 
     /// What a field brings, read by `read`.
@@ -366,9 +378,23 @@ impl<'a> Reader<'a> {
         if bare.is_empty() { Ok(BoxForm::Corners) } else { boxes::form_of(bare) }
     }
 
-    /// Gives every case its id: its own, or the stem of its source with a number where several cases
-    /// share a picture.
+    /// A name that is kept once, however many cases have it.
+    fn shared(&self, name: &str) -> Arc<str> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = shared.get(name) {
+            return Arc::clone(known);
+        }
+        let name = Arc::from(name);
+        shared.insert(Arc::clone(&name));
+        name
+    }
+
+    /// Where cases have no ids of their own they have the stem of their source, with a number where
+    /// several of them share a picture.
     fn name(&self, drafts: &mut [Draft]) {
+        if self.names.has(Field::Id) {
+            return;
+        }
         let mut sharing: HashMap<String, usize> = HashMap::new();
         for draft in drafts.iter() {
             *sharing.entry(draft.case.id.clone()).or_default() += 1;
@@ -378,9 +404,7 @@ impl<'a> Reader<'a> {
         let mut next: HashMap<String, usize> = HashMap::new();
         for draft in drafts {
             let case = &mut draft.case;
-            if let Some(id) = draft.id.take() {
-                case.id = id;
-            } else if sharing.get(&case.id).is_some_and(|count| *count > 1) {
+            if sharing.get(&case.id).is_some_and(|count| *count > 1) {
                 let number = next.entry(case.id.clone()).or_insert(1);
                 while taken.contains(&format!("{}-{number}", case.id)) {
                     *number += 1;
@@ -402,6 +426,23 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// The lines whose id stands on an earlier line, and which that is.
+fn repeated(drafts: &[Draft]) -> HashMap<usize, usize> {
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    let mut repeated = HashMap::new();
+    for Draft { line, case, .. } in drafts {
+        match first.entry(&case.id) {
+            hash_map::Entry::Occupied(earlier) => {
+                repeated.insert(*line, *earlier.get());
+            }
+            hash_map::Entry::Vacant(free) => {
+                free.insert(*line);
+            }
+        }
+    }
+    repeated
 }
 
 /// The name of a file without folders and extension.

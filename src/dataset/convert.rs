@@ -118,14 +118,14 @@ fn line(entry: &Entry, pictures: &mut Pictures<'_>) -> anyhow::Result<Option<Val
     for (name, file) in &case.others {
         match pictures.place(file)? {
             Some(path) if name == REFERENCE => line[REFERENCE] = json!(path),
-            Some(path) => drop(others.insert(name.clone(), path.into())),
+            Some(path) => drop(others.insert(name.to_owned(), path.into())),
             None => {}
         }
     }
     let mut edits = Map::new();
     for (editor, file) in &case.edited {
         if let Some(path) = pictures.place(file)? {
-            edits.insert(editor.clone(), path.into());
+            edits.insert(editor.to_owned(), path.into());
         }
     }
     let mut regions = case.regions.clone();

@@ -73,9 +73,9 @@ impl EditorFiles {
 
 /// The editors that the cases name themselves.
 pub(super) fn named_in_file(cases: &[Entry]) -> Vec<EditorFiles> {
-    let mut editors: BTreeMap<&String, EditorFiles> = BTreeMap::new();
+    let mut editors: BTreeMap<&str, EditorFiles> = BTreeMap::new();
     for (editor, file) in cases.iter().flat_map(Entry::edits) {
-        let named = || EditorFiles { editor: editor.clone(), ..EditorFiles::default() };
+        let named = || EditorFiles { editor: editor.to_owned(), ..EditorFiles::default() };
         editors.entry(editor).or_insert_with(named).count(file);
     }
     editors.into_values().collect()

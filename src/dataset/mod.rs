@@ -46,7 +46,7 @@ pub(crate) mod stats;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub use self::preset::Preset;
 pub use self::problem::{DataSetError, Problem, Problems, Severity};
 pub(crate) use self::problem::{on_terminal, shown};
 pub use self::stats::{Bin, Histogram, Stats, TypeStats};
-use crate::case::{Case, EditCase, Facts, InputPicture};
+use crate::case::{Case, EditCase, Facts, InputPicture, Named};
 
 /// How to open a data set.
 #[derive(Debug, Clone, Default)]
@@ -111,7 +111,7 @@ pub struct Entry {
 }
 
 /// What each editor made of a case, by the editor's name.
-pub type Edits = BTreeMap<String, PictureFile>;
+pub type Edits = Named<PictureFile>;
 
 /// A picture that a data set names or an editor should have made. Nothing is decoded yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -179,7 +179,7 @@ impl Entry {
         let edited = self.edits().get(editor).unwrap_or(&unknown);
         let (source, edited) = (load("source", &self.case.source)?, load("edited", edited)?);
         let others = self.case.others.iter();
-        let others = others.map(|(name, file)| Ok((name.clone(), load(name, file)?)));
+        let others = others.map(|(name, file)| Ok((name, load(name, file)?)));
         let case = self.case.with_pictures(source, edited, others.collect::<Result<_, _>>()?);
         Ok(EditCase { editor: Some(editor.to_owned()), ..case })
     }

@@ -46,7 +46,7 @@ pub(super) fn find(
     }
     if by_key.is_empty() {
         let known = cases.first().map(|entry| &entry.case.facts).into_iter().flatten();
-        let known = ["id", "source"].into_iter().chain(known.map(|(name, _)| name.as_str()));
+        let known = ["id", "source"].into_iter().chain(known.map(|(name, _)| name));
         return Err(fail(format!(
             "no case has {}; there are {}",
             names.join(" and "),

@@ -37,6 +37,9 @@ use crate::sending::Preparation;
 use crate::trace::{Event, Judgement, Kept, Manifest, ModelRecord, ResultLine, Sink, What};
 use crate::verdict::Outcome;
 
+/// So much the reminders of all turns may take together, in bytes.
+const MOST_REMINDED: usize = 4 << 20;
+
 /// Everything about a judge but its model.
 #[derive(Debug, Clone)]
 pub struct JudgeSettings {
@@ -231,8 +234,8 @@ impl<M> Judge<M> {
         pictures: &[Arc<SentPicture>],
     ) -> Result<Deliberation, PromptError> {
         let criterion = plan.criterion;
-        let harmless = |(name, fact): (&String, &Fact)| {
-            (name.clone(), Fact::Text(dialect::neutralise(&fact.text())))
+        let harmless = |(name, fact): (&str, &Fact)| {
+            (name.to_owned(), Fact::Text(dialect::neutralise(&fact.text())))
         };
         let facts: Facts = told.facts.iter().map(harmless).collect();
         let question = told.question.map(dialect::neutralise);
@@ -285,7 +288,16 @@ impl<M> Judge<M> {
             tools_allowed,
             turns_left,
         };
-        let reminder = |left| self.pack.reminder(criterion, turn(true, Some(left)));
+        let mut room = MOST_REMINDED;
+        let reminder = |left| {
+            let text = self.pack.reminder(criterion, turn(true, Some(left)))?;
+            // A pack from a trace may have a long one for each of a thousand turns.
+            room = room.checked_sub(text.len()).ok_or(PromptError::Endless {
+                what: "reminders of all turns",
+                most: MOST_REMINDED,
+            })?;
+            Ok::<_, PromptError>(text)
+        };
         let repair = |may_look| self.pack.repair(criterion, Script::PROBLEM, turn(may_look, None));
         Ok(Script {
             reminders: (1..=self.settings.limits.turns).map(reminder).collect::<Result<_, _>>()?,

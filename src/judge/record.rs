@@ -152,7 +152,7 @@ pub(super) fn of_case(case: &EditCase) -> CaseRecord {
     let file = |input: &InputPicture| {
         Some(FileRecord { blob: input.hash().clone(), size: input.picture().size() })
     };
-    let others = case.others.iter().map(|(name, input)| (name.clone(), file(input)));
+    let others = case.others.iter().map(|(name, input)| (name, file(input)));
     case.with_pictures(file(&case.source), file(&case.edited), others.collect())
 }
 

@@ -45,6 +45,14 @@ pub enum PromptError {
         /// What is wrong and what to do.
         what: String,
     },
+    /// Its texts are more than anybody would send.
+    #[error("the {what} take more than {} MiB together; make them shorter, or have fewer turns", most >> 20)]
+    Endless {
+        /// Which texts.
+        what: &'static str,
+        /// So many bytes they may have.
+        most: usize,
+    },
     /// The pack is wrong.
     #[error("the prompt pack is wrong:{}", list(.0))]
     Wrong(Vec<Finding>),

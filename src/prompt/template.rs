@@ -152,7 +152,7 @@ pub(super) struct KnownFacts(BTreeMap<String, String>);
 
 impl KnownFacts {
     pub(super) fn of(facts: &Facts) -> Value {
-        let known = facts.iter().map(|(name, fact)| (name.clone(), fact.to_string()));
+        let known = facts.iter().map(|(name, fact)| (name.to_owned(), fact.to_string()));
         Value::from_object(Self(known.collect()))
     }
 }

@@ -11,16 +11,14 @@ use crate::case::{EditCase, InputPicture};
 use crate::hash::Hash;
 use crate::judge::{Judge, JudgeSettings};
 use crate::message::SentPicture;
-use crate::prompt::{Files, Pack};
+use crate::prompt::Pack;
 use crate::trace::{
     Bundle, FileRecord, Manifest, Seen, StoredMessage, StoredPart, StoredPicture, TraceError,
-    TurnAccount,
+    TurnAccount, pack_of,
 };
 
-/// More turns or files than any judgement has: what would be made of them is refused beforehand.
+/// More turns than any judgement has: what would be made of them is refused beforehand.
 const MOST_TURNS: u32 = 1000;
-const MOST_FILES: usize = 100;
-const LARGEST_FILE: usize = 1 << 20;
 /// More targets, parts or pictures than any case has: each is decoded or cut.
 const MOST_TARGETS: usize = 200;
 /// More than any server takes.
@@ -40,8 +38,6 @@ pub(crate) fn impossible_setting(manifest: &Manifest) -> Option<String> {
         Some(format!("{name} are {count}, more than {MOST_TARGETS}"))
     } else if limits.turns > MOST_TURNS {
         Some(format!("limits.turns is {}, more than {MOST_TURNS}", limits.turns))
-    } else if manifest.pack.files.len() > MOST_FILES {
-        Some(format!("pack.files are {}, more than {MOST_FILES}", manifest.pack.files.len()))
     } else if !(1..=MOST_SIDE).contains(&sending.max_side) {
         let side = sending.max_side;
         Some(format!("preprocessing.sending.max_side is {side}, not from 1 to {MOST_SIDE}"))
@@ -90,16 +86,13 @@ impl Packs {
         if let Some(pack) = known.get(&key) {
             return Ok(Arc::clone(pack));
         }
-        let mut files = Files::new();
-        for (name, hash) in hashes {
-            let bytes = store.get(hash).map_err(|problem| format!("{name}: {problem}"))?;
-            if bytes.len() > LARGEST_FILE {
-                return Err(format!("{name} is larger than 1 MB"));
+        let pack = pack_of(&manifest.pack, |hash, largest| match store.get(hash)? {
+            bytes if bytes.len() as u64 > largest => {
+                Err(format!("it is larger than {} MiB", largest >> 20))
             }
-            files.insert(name.clone(), bytes);
-        }
-        let pack = Pack::from_files(files).and_then(|pack| pack.varied(variant.as_deref()));
-        let pack = Arc::new(pack.map_err(|error| error.to_string())?);
+            bytes => Ok(bytes),
+        });
+        let pack = Arc::new(pack?);
         known.insert(key, Arc::clone(&pack));
         Ok(pack)
     }
@@ -134,7 +127,7 @@ pub(super) fn case(manifest: &Manifest, store: &Store) -> Result<Option<EditCase
     let (Some(source), Some(edited)) = (&record.source, &record.edited) else { return Ok(None) };
     let (source, edited) = (picture("source", source)?, picture("edited", edited)?);
     let others = record.others.iter().filter_map(|(name, file)| Some((name, file.as_ref()?)));
-    let others = others.map(|(name, file)| Ok((name.clone(), picture(name, file)?)));
+    let others = others.map(|(name, file)| Ok((name, picture(name, file)?)));
     Ok(Some(record.with_pictures(source, edited, others.collect::<Result<_, String>>()?)))
 }
 

@@ -1,12 +1,12 @@
 //! Pictures, decoded when they are needed and dropped soon after.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use deeplook_tools::picture::size_of_file;
 use tokio::sync::{OnceCell, OwnedSemaphorePermit, Semaphore};
 
-use crate::case::{Case, EditCase};
+use crate::case::{Case, EditCase, Named};
 use crate::dataset::{Entry, PictureFile};
 use crate::judge::Looks;
 use crate::trace::CaseRecord;
@@ -159,7 +159,7 @@ impl Cases {
 
 /// What is known of an edit without its pictures.
 pub(super) fn record(entry: &Entry, editor: &str) -> CaseRecord {
-    let case = entry.case.with_pictures(None, None, BTreeMap::new());
+    let case = entry.case.with_pictures(None, None, Named::new());
     Case { editor: Some(editor.to_owned()), ..case }
 }
 

@@ -24,7 +24,7 @@ use crate::protocol::Targets;
 use crate::received;
 use crate::replay::{Recaller, impossible_setting};
 use crate::trace::{
-    self, Bundle, CaseRecord, FileRecord, Manifest, ResultLine, RunFolder, ToolsRecord,
+    self, Bundle, CaseRecord, FileRecord, Manifest, ResultLine, RunFolder, RunResults, ToolsRecord,
 };
 
 /// What was seen in a run.
@@ -69,8 +69,9 @@ struct Recorded {
 impl Recordings {
     /// Reads which traces there are; what was seen is read when it is needed.
     pub(crate) fn open(folder: &Path) -> anyhow::Result<Self> {
-        let lines = trace::read_results(folder)?;
-        let mut notes = Vec::new();
+        let RunResults { lines, unreadable } = trace::read_run(folder)?;
+        let left_out = |error| format!("left out, because it cannot be read: {error}");
+        let mut notes: Vec<String> = unreadable.iter().map(left_out).collect();
         let keys: Vec<(JudgementKey, &ResultLine)> =
             lines.iter().filter_map(|line| Some((line.key()?, line))).collect();
         if keys.is_empty() {
@@ -233,16 +234,16 @@ fn cases(run: &Path, all: &[Recorded]) -> anyhow::Result<Vec<Entry>> {
         let source = file("source", recorded.source.as_ref());
         let edited = file("edited", recorded.edited.as_ref());
         let others = recorded.others.iter();
-        let others = others.map(|(name, one)| (name.clone(), file(name, one.as_ref()))).collect();
+        let others = others.map(|(name, one)| (name, file(name, one.as_ref()))).collect();
         let now = recorded.with_pictures(source.clone(), Edits::new(), others);
         let now = Case { editor: None, ..now };
         let case = cases.entry(&key.case).or_insert_with(|| now.clone());
-        let known = case.edited.entry(key.editor.clone()).or_insert_with(|| edited.clone());
         // Where one judgement has the pictures and another has not, they are there.
-        for (known, now) in [(known, &edited), (&mut case.source, &source)] {
-            if known.path().is_none() {
-                known.clone_from(now);
-            }
+        if case.edited.get(&key.editor).is_none_or(|known| known.path().is_none()) {
+            case.edited.insert(key.editor.as_str(), edited.clone());
+        }
+        if case.source.path().is_none() {
+            case.source.clone_from(&source);
         }
         let said = |case: &Case<PictureFile, Edits>| {
             let Case { instruction, facts, regions, questions, .. } = case.clone();

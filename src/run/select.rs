@@ -103,13 +103,13 @@ impl Selection {
             let values: BTreeSet<String> = facts()
                 .filter_map(|facts| Some(facts.text(&condition.name)?.into_owned()))
                 .collect();
-            let names: BTreeSet<&String> = facts().flatten().map(|(name, _)| name).collect();
+            let names: BTreeSet<&str> = facts().flatten().map(|(name, _)| name).collect();
             let some = |all: Vec<String>| all.into_iter().take(12).collect::<Vec<_>>().join(", ");
             match values.is_empty() {
                 true => bail!(
                     "no case has a fact {:?}; there are {}",
                     condition.name,
-                    some(names.into_iter().cloned().collect())
+                    some(names.into_iter().map(str::to_owned).collect())
                 ),
                 false => bail!(
                     "no case has {condition}; there {:?} is {}",
@@ -139,7 +139,7 @@ impl Selection {
         let ids = cases.iter().map(|entry| (entry.case.id.as_str(), ())).collect();
         known("case", &self.cases, &ids)?;
         let editors = cases.iter().flat_map(|entry| entry.edits().keys());
-        known("editor", &self.editors, &editors.map(|name| (name.as_str(), ())).collect())?;
+        known("editor", &self.editors, &editors.map(|name| (name, ())).collect())?;
         let wanted =
             |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
         self.check_conditions(cases)?;
@@ -152,11 +152,11 @@ impl Selection {
         Ok(chosen
             .map(|(place, entry)| {
                 let editors = entry.edits().keys().filter(|name| wanted(&self.editors, name));
-                let is_chosen = |editor: &&String| {
-                    let edit = || (entry.case.id.clone(), (*editor).clone());
+                let is_chosen = |editor: &&str| {
+                    let edit = || (entry.case.id.clone(), (*editor).to_owned());
                     self.only.as_ref().is_none_or(|only| only.contains(&edit()))
                 };
-                (place, editors.filter(is_chosen).map(String::as_str).collect::<Vec<_>>())
+                (place, editors.filter(is_chosen).collect::<Vec<_>>())
             })
             .filter(|(_, editors)| self.only.is_none() || !editors.is_empty())
             .collect())

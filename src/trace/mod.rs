@@ -23,6 +23,7 @@ mod sink;
 mod soundness;
 pub(crate) mod stored;
 
+pub(crate) use self::prompts::pack_of;
 pub use crate::model::ModelRecord;
 pub use archive::{ArchiveError, pack, unpack};
 pub use blobs::BlobStore;

@@ -14,8 +14,7 @@ pub fn blobs_named<'a>(manifest: &'a Manifest, events: &'a [Event]) -> BTreeMap<
     };
     let case = &manifest.case;
     let own = [("source", &case.source), ("edited", &case.edited)];
-    let others = case.others.iter().map(|(role, file)| (role.as_str(), file));
-    for (role, file) in own.into_iter().chain(others) {
+    for (role, file) in own.into_iter().chain(&case.others) {
         if let Some(file) = file {
             name(&file.blob, format!("manifest.case.{role}"));
         }

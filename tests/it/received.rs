@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::command::{deeplook, json as printed, pair, run, stderr, stdout};
 use super::replay::Copy;
-use super::runs::{data, judged, policy};
+use super::runs::{data, judged, lines, policy};
 use super::wire::server::{Server, Step};
 
 /// What must never leave this machine.
@@ -457,4 +457,33 @@ fn a_trace_that_cannot_be_read_does_not_end_a_report() {
     assert_eq!(output.status.code(), Some(2), "what is left out is an error");
     assert!(String::from_utf8_lossy(&output.stdout).contains("some-model"));
     assert!(stderr(&output).contains("left out"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_does_not_end_a_comparison() {
+    let (folder, bundle) = finished();
+    let folder = folder.path();
+    let all = lines(&folder.join("run"));
+    let labels: String = all
+        .values()
+        .map(|line| {
+            let label = json!({ "case": line["case"], "editor": line["editor"], "annotator": "a",
+                                "criterion": line["criterion"], "label": line["label"] });
+            format!("{label}\n")
+        })
+        .collect();
+    fs::write(folder.join("labels.jsonl"), labels).unwrap();
+    fs::remove_file(folder.join("run/results.jsonl")).unwrap();
+    fs::write(bundle.join("manifest.json"), "{}\n").unwrap();
+    for args in [
+        &["compare", "run", "run"][..],
+        &["agree", "run", "--labels", "labels.jsonl"],
+        &["eval", "--from-traces", "run", "--plan", "--run", "new"],
+    ] {
+        let output = run(folder, args);
+        assert_ne!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        let said = [&output.stdout[..], &output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("cannot be read"), "{args:?}: {said}");
+    }
 }

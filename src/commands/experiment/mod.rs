@@ -81,10 +81,10 @@ fn choices(cases: &[Entry], truth: &RightAnswers) -> Vec<Choice> {
         let case = &entry.case;
         let area = entry.smallest_share();
         for editor in entry.edits().keys() {
-            let label = labels.get(&(case.id.as_str(), editor.as_str()));
+            let label = labels.get(&(case.id.as_str(), editor));
             choices.push(Choice {
                 case: case.id.clone(),
-                editor: editor.clone(),
+                editor: editor.to_owned(),
                 facts: case.facts.clone(),
                 label: label.map(|label| (*label).clone()),
                 area,

@@ -96,7 +96,7 @@ impl Form<case::Fact> for Fact {
 
 impl Form<Facts> for BTreeMap<String, Fact> {
     fn of(it: Facts) -> Self {
-        it.into_iter().map(|(name, fact)| (name, Fact::of(fact))).collect()
+        it.iter().map(|(name, fact)| (name.to_owned(), Fact::of(fact.clone()))).collect()
     }
 
     fn back(self) -> Facts {
@@ -120,9 +120,11 @@ impl Form<CaseRecord> for Case {
             regions,
             questions,
         } = it;
-        let own = [(SOURCE.to_owned(), source), (EDITED.to_owned(), edited)];
+        let own = [(SOURCE.into(), source), (EDITED.into(), edited)];
         let pictures = others.into_iter().chain(own);
-        let pictures = pictures.filter_map(|(name, file)| Some((name, File::of(file?)))).collect();
+        let pictures =
+            pictures.filter_map(|(name, file)| Some((name.to_string(), File::of(file?))));
+        let pictures = pictures.collect();
         let (facts, regions) = (Form::of(facts), Form::of(regions));
         Self { id, editor, instruction, pictures, facts, regions, questions: Form::of(questions) }
     }

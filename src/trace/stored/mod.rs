@@ -31,6 +31,7 @@ pub(super) use self::manifest::{Manifest, Model, Preprocessing, Tools};
 pub(crate) use self::reply::Reply;
 pub(crate) use self::run::{Planned, Run};
 pub use self::views::ViewRecord;
+use crate::case::Named;
 use crate::hash::Hash;
 
 /// The stored form of a `T`, and the way back.
@@ -89,6 +90,16 @@ impl<K: Ord, T, G: Form<K> + Ord, F: Form<T>> Form<BTreeMap<K, T>> for BTreeMap<
 
     fn back(self) -> BTreeMap<K, T> {
         self.into_iter().map(|(key, one)| (key.back(), one.back())).collect()
+    }
+}
+
+impl<T, F: Form<T>> Form<Named<T>> for BTreeMap<String, F> {
+    fn of(it: Named<T>) -> Self {
+        it.into_iter().map(|(name, one)| (name.to_string(), F::of(one))).collect()
+    }
+
+    fn back(self) -> Named<T> {
+        self.into_iter().map(|(name, one)| (name, one.back())).collect()
     }
 }
 
