@@ -478,7 +478,7 @@ fn a_trace_that_cannot_be_read_does_not_end_a_comparison() {
     for args in [
         &["compare", "run", "run"][..],
         &["agree", "run", "--labels", "labels.jsonl"],
-        &["eval", "--from-traces", "run", "--plan", "--run", "new"],
+        &["eval", "--from-traces", "run", "--mode", "plain", "--run", "new"],
     ] {
         let output = run(folder, args);
         assert_ne!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
