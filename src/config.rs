@@ -15,7 +15,7 @@ use crate::message::{Dialect, Wire};
 use crate::model::parameters;
 use crate::model::{
     AnyModel, ModelError, OpenAi, OpenAiSettings, Prices, PricesError, Profile, ProfileError,
-    Rules, Secret, api_version, without_credentials,
+    Rules, Secret, Simulated, api_version, without_credentials,
 };
 use crate::prompt::{self, Mode, Pack, PromptError};
 use crate::protocol::Targets;
@@ -168,9 +168,14 @@ impl JudgeParts {
 }
 
 impl JudgeSpec {
-    /// Whether it is the offline judge.
+    /// Whether no server is asked: the offline judge, or simulated answers.
     pub fn is_offline(&self) -> bool {
-        self.model == Rules::NAME
+        self.model == Rules::NAME || self.is_simulated()
+    }
+
+    /// Whether answers are made from the truth of the data set.
+    pub fn is_simulated(&self) -> bool {
+        self.model == Simulated::NAME
     }
 
     /// Says what cannot be, whatever else is there.
@@ -194,11 +199,12 @@ impl JudgeSpec {
         if self.base_url.as_ref().is_some_and(|url| without_credentials(url) != *url) {
             return wrong("base_url", "it has a user or a password, which nothing may keep");
         }
+        let params = !self.params.is_empty() && !self.is_simulated();
         let served = self.base_url.is_some()
             || self.profile.is_some()
             || self.wire.is_some()
             || self.detail.is_some()
-            || !self.params.is_empty();
+            || params;
         if self.is_offline() && served {
             return Err(SetupError::NobodyToAsk);
         }
@@ -232,6 +238,11 @@ impl JudgeSpec {
             },
             ..JudgeSettings::default()
         };
+        if self.is_simulated() {
+            let model = Simulated::new(&self.params)?;
+            let record = model.record(self.dialect.unwrap_or(Dialect::Native));
+            return Ok(JudgeParts { model: AnyModel::Simulated(model), record, pack, settings });
+        }
         if self.is_offline() {
             let record = Rules::record(self.dialect.unwrap_or(Dialect::Native));
             let model = AnyModel::Rules(Rules::default());

@@ -89,7 +89,8 @@ pub(crate) struct JudgeOptions {
 /// Whom to ask.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ModelOptions {
-    /// The model to ask, or `rules` for the offline judge.
+    /// The model to ask; `rules` for the offline judge; `simulated` for answers from the truth of a drawn
+    /// data set, with errors (--param error=0.1, --param seed=7).
     #[arg(long, value_name = "M", env = "DEEPLOOK_MODEL", default_value = "rules")]
     pub model: String,
     /// Where the server is, e.g. http://localhost:8000/v1 [default: OPENAI_BASE_URL, else the

@@ -13,7 +13,7 @@ use crate::cli::{self, ForkOptions, ReplayArgs};
 use crate::config;
 use crate::equipment::RecordedEquipment;
 use crate::judge::{Judge, JudgeSettings};
-use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Rules};
+use crate::model::{AnyModel, OpenAi, OpenAiSettings, Prices, Rules, Simulated};
 use crate::prompt::Pack;
 use crate::replay::Fork;
 use crate::trace::{self, Bundle, Event, Kept, ModelRecord, RunFolder};
@@ -123,6 +123,9 @@ fn model(
     settings: &mut JudgeSettings,
 ) -> anyhow::Result<(AnyModel, ModelRecord)> {
     let id = options.model.as_deref().unwrap_or(&recorded.id);
+    if id == Simulated::NAME {
+        bail!("{id} answers in runs over data sets only; name a model with --model");
+    }
     if id == Rules::NAME {
         return Ok((AnyModel::Rules(Rules::default()), Rules::record(recorded.dialect)));
     }

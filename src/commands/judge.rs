@@ -35,6 +35,9 @@ pub(super) fn run(args: &JudgeArgs) -> anyhow::Result<ExitCode> {
     let case = case(&args.source, &args.edited, &args.facts)?;
     let priced = parts.record.price.is_some();
     let asked = parts.asked();
+    if spec.is_simulated() {
+        bail!("{} answers from the truth of a data set; use it with `deeplook eval`", spec.model);
+    }
     let toolbox = equipment::for_judge(args.mode, &spec.tools)?;
     let unavailable = toolbox.unavailable().clone();
     let judge = Judge::new(parts.model, parts.record, parts.pack, toolbox, parts.settings);

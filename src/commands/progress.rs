@@ -130,6 +130,11 @@ impl Watching {
         if let Some(asked) = &beginning.asked {
             say(asked);
         }
+        if beginning.simulated {
+            say(
+                "SIMULATED: the answers come from the data set's own truth; they say nothing about any judge",
+            );
+        }
         if beginning.offline {
             say("the offline judge `rules` is a baseline; ask a model with --model");
         }

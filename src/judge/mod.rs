@@ -24,7 +24,7 @@ pub use self::recalled::{Recalled, RecalledLook, RecalledPart};
 use self::session::Session;
 pub use self::shared::{Allowance, Shared, Spent};
 use crate::answer::{AnswerForm, KeyForm};
-use crate::case::{EditCase, Fact, Facts};
+use crate::case::{CaseQuestion, EditCase, Fact, Facts};
 use crate::deliberation::{Deliberation, Limits, Question, Script, Step};
 use crate::dialect;
 use crate::message::{Dialect, Part, Request, SentPicture};
@@ -222,8 +222,8 @@ impl<M> Judge<M> {
             question: question.map(|question| question.text.as_str()),
         };
         let deliberation = self.deliberation(plan, &told, &pictures)?;
-        let expected = question.and_then(|question| question.expected.clone());
-        Ok(Opened { deliberation, scene, pictures, expected })
+        let question = question.cloned();
+        Ok(Opened { deliberation, scene, pictures, question })
     }
 
     /// The deliberation of a part whose pictures are sent like this.
@@ -425,7 +425,7 @@ impl<'a, M> Prepared<'a, M> {
             recorder.record(What::Decided(decided), watch)?;
             return record::finish(recorder, &manifest, outcome, watch).await;
         }
-        let session = Session { judge, sink, recorder, watch, plan: &plan, repeat };
+        let session = Session { judge, case, sink, recorder, watch, plan: &plan, repeat };
 
         let mut outcomes = Vec::new();
         for (part, (opened, recalled)) in opened.into_iter().zip(recalled).enumerate() {
@@ -449,8 +449,8 @@ pub(crate) struct Opened {
     pub(crate) scene: Scene,
     /// As they are sent.
     pub(crate) pictures: Vec<Arc<SentPicture>>,
-    /// The right answer to its question, if it is about one.
-    pub(crate) expected: Option<String>,
+    /// The question that it is about, if it is about one.
+    pub(crate) question: Option<CaseQuestion>,
 }
 
 /// What a part is told besides its pictures.

@@ -10,9 +10,10 @@ use tracing::Instrument as _;
 
 use super::looks::{Encoding, Look, MadePicture, NoLook, Sight};
 use super::{Judge, JudgeError, Opened, Plan, RecalledPart, record};
+use crate::case::EditCase;
 use crate::deliberation::{Answer, Deliberation, Ending, Step};
 use crate::message::{Observation, Reply, Request, ToolCall};
-use crate::model::{ChatModel, FailedAttempt, ModelError};
+use crate::model::{ChatModel, FailedAttempt, ModelError, Subject};
 use crate::prompt::Criterion;
 use crate::trace::{
     Asked, AttemptFailed, Blob, Decided, Event, GaveUp, Observed, Recorder, Replied, Seen, Sink,
@@ -23,6 +24,7 @@ use crate::verdict::{Outcome, Verdict};
 /// One judgement under way.
 pub(super) struct Session<'a, M> {
     pub(super) judge: &'a Judge<M>,
+    pub(super) case: &'a EditCase,
     pub(super) sink: &'a dyn Sink,
     pub(super) recorder: Recorder,
     pub(super) watch: &'a (dyn Fn(&Event) + Send + Sync),
@@ -51,7 +53,20 @@ impl<M: ChatModel> Session<'_, M> {
         opened: Opened,
         recalled: RecalledPart,
     ) -> Result<Outcome, JudgeError> {
-        let Opened { mut deliberation, scene, pictures, expected } = opened;
+        let Opened { mut deliberation, scene, pictures, question } = opened;
+        let expected = question.as_ref().and_then(|question| question.expected.as_deref());
+        let form = self.plan.criterion.form();
+        let mode = self.judge.settings.mode.to_string();
+        let subject = Subject {
+            case: &self.case.id,
+            editor: self.case.editor.as_deref(),
+            criterion: &self.plan.criterion.id,
+            question: question.as_ref().map(|question| question.id.as_str()),
+            expected,
+            mode: &mode,
+            repeat: self.repeat,
+            form: &form,
+        };
         let mut eyes = Eyes { scene, recalled, sight: None, sent: pictures.len() as u32 };
         let mut recorded = 0;
         let ending = loop {
@@ -62,7 +77,7 @@ impl<M: ChatModel> Session<'_, M> {
                     recorded = request.messages.len();
                     let span = tracing::info_span!("model_call", part, turn);
                     let known = eyes.recalled.replies.pop_front();
-                    let asking = self.ask(asked, &request, known, &mut deliberation);
+                    let asking = self.ask(asked, (&subject, &request), known, &mut deliberation);
                     asking.instrument(span).await?;
                 }
                 Step::UseTools { calls, refused } => {
@@ -94,8 +109,7 @@ impl<M: ChatModel> Session<'_, M> {
                 Step::Done(ending) => break ending,
             }
         };
-        let decided =
-            decided(part, ending, &deliberation, self.plan.criterion, expected.as_deref());
+        let decided = decided(part, ending, &deliberation, self.plan.criterion, expected);
         let outcome = decided.outcome.clone();
         self.record(What::Decided(decided))?;
         Ok(outcome)
@@ -104,7 +118,7 @@ impl<M: ChatModel> Session<'_, M> {
     async fn ask(
         &self,
         asked: Asked,
-        request: &Request,
+        (subject, request): (&Subject<'_>, &Request),
         known: Option<Reply>,
         deliberation: &mut Deliberation,
     ) -> Result<(), JudgeError> {
@@ -137,7 +151,7 @@ impl<M: ChatModel> Session<'_, M> {
             }
         };
         let started = Instant::now();
-        let result = self.judge.model.ask(request, &on_attempt).await;
+        let result = self.judge.model.ask_about(subject, request, &on_attempt).await;
         if let Some(error) = broken.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error.into());
         }

@@ -13,6 +13,7 @@ pub mod profile;
 mod record;
 mod retry;
 mod rules;
+mod simulated;
 
 use std::future::Future;
 
@@ -30,6 +31,8 @@ pub use self::profile::{Profile, ProfileError};
 pub use self::record::ModelRecord;
 pub use self::retry::RetryPolicy;
 pub use self::rules::Rules;
+pub use self::simulated::{Simulated, Truth};
+use crate::answer::AnswerForm;
 use crate::hash::Hash;
 use crate::message::{Reply, Request};
 
@@ -44,11 +47,42 @@ pub trait ChatModel: Send + Sync {
         on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
     ) -> impl Future<Output = Result<Reply, ModelError>> + Send;
 
+    /// The same for whoever must know what is asked about: a stand-in. Nothing of it is in the request.
+    fn ask_about(
+        &self,
+        _: &Subject<'_>,
+        request: &Request,
+        on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
+    ) -> impl Future<Output = Result<Reply, ModelError>> + Send {
+        self.ask(request, on_attempt)
+    }
+
     /// Stands for the exact request, as it is sent to a particular server; `None` where a reply is
     /// not worth keeping.
     fn fingerprint(&self, _: &Request) -> Option<Hash> {
         None
     }
+}
+
+/// What is asked about. No model that is asked gets to know it.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The case.
+    pub case: &'a str,
+    /// Who edited.
+    pub editor: Option<&'a str>,
+    /// By which criterion.
+    pub criterion: &'a str,
+    /// The question of the case, if it is about one.
+    pub question: Option<&'a str>,
+    /// The right answer to it.
+    pub expected: Option<&'a str>,
+    /// What the judge gets to see.
+    pub mode: &'a str,
+    /// Which repetition.
+    pub repeat: u32,
+    /// What may be answered.
+    pub form: &'a AnswerForm,
 }
 
 /// An attempt that came to nothing.
@@ -92,6 +126,8 @@ pub enum AnyModel {
     OpenAi(Box<OpenAi>),
     /// The offline judge.
     Rules(Rules),
+    /// Answers from the truth.
+    Simulated(Simulated),
 }
 
 impl ChatModel for AnyModel {
@@ -103,6 +139,19 @@ impl ChatModel for AnyModel {
         match self {
             Self::OpenAi(model) => model.ask(request, on_attempt).await,
             Self::Rules(model) => model.ask(request, on_attempt).await,
+            Self::Simulated(model) => model.ask(request, on_attempt).await,
+        }
+    }
+
+    async fn ask_about(
+        &self,
+        subject: &Subject<'_>,
+        request: &Request,
+        on_attempt: &(dyn Fn(FailedAttempt) + Send + Sync),
+    ) -> Result<Reply, ModelError> {
+        match self {
+            Self::Simulated(model) => model.ask_about(subject, request, on_attempt).await,
+            _ => self.ask(request, on_attempt).await,
         }
     }
 
@@ -110,6 +159,7 @@ impl ChatModel for AnyModel {
         match self {
             Self::OpenAi(model) => model.fingerprint(request),
             Self::Rules(model) => model.fingerprint(request),
+            Self::Simulated(model) => model.fingerprint(request),
         }
     }
 }

@@ -271,7 +271,8 @@ impl<'a> Walk<'a> {
         let (plan, opened) = prepared.into_parts();
         let mut outcomes = Vec::new();
         for (index, opened) in opened.into_iter().enumerate() {
-            let Opened { deliberation, scene, pictures, expected } = opened;
+            let Opened { deliberation, scene, pictures, question } = opened;
+            let expected = question.and_then(|question| question.expected);
             let live = Live {
                 toolbox: Arc::clone(&plan.toolbox),
                 scene,

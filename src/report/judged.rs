@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use super::{ReportError, Run};
 use crate::case::Facts;
+use crate::model::Simulated;
 use crate::prompt::{Criterion, Mode, Rubric, Scale, ScoreFunction};
 use crate::trace::{OutcomeName, PartLine, ResultLine};
 use crate::verdict::Combine;
@@ -71,7 +72,12 @@ impl GroupKey {
         let mode = self.mode.map(|mode| format!("{mode} mode"));
         let run = Some(self.run.clone());
         let variant = self.variant.as_ref().map(|name| format!("variant {name}"));
-        let parts = [run, self.model.clone(), mode, self.prompts.clone(), variant];
+        let simulated = self.model.as_deref() == Some(Simulated::NAME);
+        let model = match simulated {
+            true => Some("SIMULATED answers from the data set's truth, no model".to_owned()),
+            false => self.model.clone(),
+        };
+        let parts = [run, model, mode, self.prompts.clone(), variant];
         parts.into_iter().flatten().collect::<Vec<_>>().join(" · ")
     }
 }

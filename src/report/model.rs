@@ -327,6 +327,13 @@ fn notes(
                 .to_owned(),
         );
     }
+    if lines.iter().any(|one| one.line.model.as_deref() == Some(crate::model::Simulated::NAME)) {
+        notes.push(
+            "These answers are simulated: made from the data set's own truth, with errors that its traces state. They \
+             say nothing about any judge or editor."
+                .to_owned(),
+        );
+    }
     let mut cases: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for judged in lines {
         cases.entry(judged.editor).or_default().insert(&judged.line.case);

@@ -37,6 +37,8 @@ pub struct Beginning {
     pub asked: Option<String>,
     /// Whether it is the offline judge that decides.
     pub offline: bool,
+    /// Whether the answers are made from the truth of the data set.
+    pub simulated: bool,
     /// The run whose observations are judged again.
     pub from_traces: Option<PathBuf>,
     /// How many cases and edits there are.
@@ -75,7 +77,8 @@ impl Beginning {
         Self {
             run: ready.folder.clone(),
             asked: ready.asked.clone(),
-            offline: spec.judge.is_offline(),
+            offline: spec.judge.is_offline() && !spec.judge.is_simulated(),
+            simulated: spec.judge.is_simulated(),
             from_traces: spec.data.from_traces.clone(),
             data: (ready.cases.len(), ready.cases.iter().map(|case| case.edits().len()).sum()),
             notes: recorded.chain(ledger.notes.iter().cloned()).collect(),

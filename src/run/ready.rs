@@ -22,7 +22,7 @@ use crate::dataset::{DataSet, Entry};
 use crate::equipment;
 use crate::judge::Judge;
 use crate::key::JudgementKey;
-use crate::model::{AnyModel, Gate, GateLimits, Price};
+use crate::model::{AnyModel, Gate, GateLimits, Price, Truth};
 use crate::prompt::{Ask, Criterion, Mode, Pack, Rubric};
 
 /// Everything that is known before anybody is asked and anything is written.
@@ -57,7 +57,13 @@ impl Ready {
             requests_per_minute: spec.pace.requests_per_minute,
             tokens_per_minute: spec.pace.tokens_per_minute,
         }));
-        let resolved = resolve(run, &gate, recordings.as_ref(), will_ask)?;
+        // What is right is known beside the data, and only to who stands in for a model.
+        let truth = match spec.judge.is_simulated() {
+            true => Truth::beside(&set.root).map_err(SetupError::Model)?,
+            false => Truth::default(),
+        };
+        let truth = Arc::new(truth);
+        let resolved = resolve(run, &gate, recordings.as_ref(), &truth, will_ask)?;
         if spec.budget.cost.is_some() && resolved.price.is_none() {
             return Err(RunError::NoPrice { model: spec.judge.model.clone() });
         }
@@ -167,6 +173,7 @@ fn resolve(
     run: &Run<'_>,
     gate: &Arc<Gate>,
     recordings: Option<&Recordings>,
+    truth: &Arc<Truth>,
     will_ask: bool,
 ) -> Result<Resolved, RunError> {
     let Run { spec, access, .. } = run;
@@ -204,6 +211,11 @@ fn resolve(
         let model = match parts.model {
             AnyModel::OpenAi(model) => AnyModel::OpenAi(Box::new(model.behind(Arc::clone(gate)))),
             rules @ AnyModel::Rules(_) => rules,
+            AnyModel::Simulated(model) => {
+                let model = model.knowing(Arc::clone(truth));
+                parts.record = model.record(parts.record.dialect);
+                AnyModel::Simulated(model)
+            }
         };
         let judge = Judge::new(model, parts.record, parts.pack, toolbox, parts.settings);
         for criterion in &resolved.criteria {

@@ -282,3 +282,110 @@ fn a_criterion_that_asks_no_model_is_measured_without_a_server() {
     let report = stdout(&report);
     assert!(report.contains("variant near") && report.contains("100.0"), "{report}");
 }
+
+/// The data set with what is right beside it.
+fn data_with_truth() -> TempDir {
+    let folder = data();
+    let values = json!({ "Style_Match": 1, "Seams": 1, "Light": "right", "Shadow": 1 });
+    let mut text = String::new();
+    for case in ["c0", "c1"] {
+        let line = json!({ "case": case, "editor": "one", "criterion": "quality", "annotator": "truth", "values": values });
+        text.push_str(&format!("{line}\n"));
+    }
+    let kept = json!({ "case": "c0", "editor": "one", "criterion": "kept", "annotator": "truth", "label": "Table Kept" });
+    text.push_str(&format!("{kept}\n"));
+    fs::write(folder.path().join("set/labels.jsonl"), text).unwrap();
+    folder
+}
+
+#[test]
+fn simulated_answers_come_from_the_truth_and_say_so_everywhere() {
+    let folder = data_with_truth();
+    let eval = |run: &str, more: &[&str]| {
+        let mut command = deeplook(folder.path());
+        command.args(["eval", "set", "--mode", "plain", "--model", "simulated", "--run", run]);
+        command.args(["--prompts"]).arg(toy()).args(more).output().unwrap()
+    };
+    let told = eval("right", &[]);
+    stdout(&told);
+    assert!(String::from_utf8_lossy(&told.stderr).contains("SIMULATED"));
+    let all = lines(&folder.path().join("right"));
+    assert_eq!(line(&all, "c0", "qa")["score"], json!(100.0));
+    assert_eq!(line(&all, "c1", "quality")["score"], json!(10.0));
+    assert_eq!(line(&all, "c0", "kept")["label"], "Table Kept");
+    // Always wrong, and the same again.
+    stdout(&eval("wrong", &["--param", "error=1", "--param", "seed=3", "--repeats", "2"]));
+    let wrong = lines(&folder.path().join("wrong"));
+    assert_eq!(line(&wrong, "c0", "qa")["score"], json!(0.0));
+    assert_ne!(line(&wrong, "c0", "quality")["values"]["Seams"], json!(1));
+    let report = deeplook(folder.path()).args(["report", "right", "wrong"]).output().unwrap();
+    let report = stdout(&report);
+    assert!(
+        report.contains("SIMULATED answers") && report.contains("say nothing about any judge"),
+        "{report}"
+    );
+    // The truth is in no question, and the trace says what it is.
+    let run = folder.path().join("right");
+    for trace in files(&run).iter().filter(|file| file.ends_with("events.jsonl")) {
+        for event in fs::read_to_string(trace).unwrap().lines() {
+            let event: Value = serde_json::from_str(event).unwrap();
+            let asked = event["event"]["asked"].to_string();
+            assert!(!asked.contains("truth") && !asked.contains("expected"), "{asked}");
+        }
+        let text = fs::read_to_string(trace).unwrap();
+        assert!(text.contains("Simulated from the truth"), "{text:.500}");
+    }
+    for tools in ["recorded", "live"] {
+        let replay = deeplook(folder.path()).args(["replay", "right", "--tools", tools]).output();
+        stdout(&replay.unwrap());
+    }
+    let bad = eval("bad", &["--param", "error=2"]);
+    assert_eq!(bad.status.code(), Some(2));
+    // Where nothing is known, nothing is said.
+    fs::remove_file(folder.path().join("set/labels.jsonl")).unwrap();
+    eval("blind", &["--criterion", "quality"]);
+    for line in lines(&folder.path().join("blind")).values() {
+        assert_eq!((&line["outcome"], &line["score"]), (&json!("abstained"), &Value::Null));
+    }
+}
+
+#[test]
+fn a_pack_of_ones_own_goes_through_every_analysis() {
+    let folder = data_with_truth();
+    let run = |args: &[&str]| {
+        let output = deeplook(folder.path()).args(args).output().unwrap();
+        (output.status.code(), stdout(&output))
+    };
+    let pack = toy().display().to_string();
+    for (name, error) in [("a", "error=0"), ("b", "error=0.5")] {
+        let eval = ["eval", "set", "--mode", "plain", "--model", "simulated", "--param", error];
+        run(&[&eval[..], &["--repeats", "3", "--run", name, "--prompts", &pack]].concat());
+    }
+    let (_, report) = run(&["report", "a", "--format", "json"]);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    let row = &report["groups"][0]["editors"][0];
+    assert_eq!(row["criteria"].as_array().unwrap().len(), 3, "{row}");
+    assert_eq!(row["overall"]["score"].to_string().trim_matches('"'), "100.00", "{row}");
+    let (_, compared) = run(&["compare", "a", "b"]);
+    for criterion in ["qa", "quality", "kept"] {
+        assert!(compared.to_lowercase().contains(criterion), "{criterion}: {compared}");
+    }
+    let people = "case,editor,criterion,annotator,label\nc0,one,kept,ann,Table Kept\n";
+    fs::write(folder.path().join("people.csv"), people).unwrap();
+    let (_, agreed) = run(&["agree", "a", "--labels", "people.csv"]);
+    assert!(agreed.to_lowercase().contains("kept"), "{agreed}");
+    let plan = format!(
+        "name = \"toy\"\ncases = \"set\"\ncriterion = \"all\"\nmodes = [\"plain\"]\n\
+         [[prompts]]\nname = \"usual\"\npack = {pack:?}\n\
+         [[prompts]]\nname = \"strict\"\npack = {pack:?}\nvariant = \"strict\"\n\
+         [[models]]\nname = \"simulated\"\nparams = {{ error = 0.3, seed = 5 }}\n"
+    );
+    fs::write(folder.path().join("plan.toml"), plan).unwrap();
+    let (_, tried) = run(&["experiment", "run", "plan.toml", "--out", "tried"]);
+    for word in ["strict", "qa", "quality", "kept"] {
+        assert!(tried.to_lowercase().contains(word), "{word}: {tried}");
+    }
+    run(&["view", "a", "--export", "pages"]);
+    assert!(files(&folder.path().join("pages")).iter().any(|file| file.ends_with("index.html")));
+    run(&["replay", "a"]);
+}

@@ -16,7 +16,7 @@ use crate::dataset::DataSet;
 use crate::experiment::analysis::RightAnswers;
 use crate::experiment::plan::{Cell, Plan, PromptsEntry};
 use crate::experiment::sample;
-use crate::model::{Rules, is_known_server};
+use crate::model::{Rules, Simulated, is_known_server};
 use crate::prompt::{Pack, workshop};
 use crate::received;
 use crate::run::{ASSUMPTIONS, DataSpec, JudgeSpec, Recordings, Run, RunSpec, ToolOptions, Total};
@@ -98,7 +98,7 @@ fn in_cell(cell: &Cell) -> String {
 fn check_servers(plan: &Plan, allowed: &[String]) -> anyhow::Result<()> {
     for entry in &plan.models {
         let model = entry.model.as_deref().unwrap_or(&entry.name);
-        if model == Rules::NAME {
+        if [Rules::NAME, Simulated::NAME].contains(&model) {
             continue;
         }
         let base_url = entry.base_url.clone().or_else(config::usual_server);

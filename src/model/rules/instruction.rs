@@ -66,6 +66,11 @@ pub(super) struct Wish {
 
 const REMOVING: [&str; 4] = ["remove", "erase", "delete", "eliminate"];
 const REPLACING: [&str; 3] = ["replace", "swap", "substitute"];
+/// Whatever else is asked for, these verbs change what is there.
+const CHANGING: [&str; 9] =
+    ["change", "make", "turn", "paint", "recolour", "recolor", "dye", "convert", "transform"];
+/// These bring something new, of which nothing here knows how it should look.
+const ADDING: [&str; 5] = ["add", "insert", "put", "place", "draw"];
 const NUMBERS: [&str; 11] =
     ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"];
 
@@ -84,6 +89,8 @@ pub(super) fn read(instruction: &str) -> Wish {
         Action::Count { from, to }
     } else if begins(&REMOVING) {
         Action::Remove
+    } else if begins(&ADDING) {
+        Action::Unknown
     } else if quotes >= 2 || has("text") || (quotes == 1 && (has("say") || has("write"))) {
         Action::Retext
     } else if begins(&REPLACING) {
@@ -97,6 +104,8 @@ pub(super) fn read(instruction: &str) -> Wish {
     let made_of = after.iter().rev().find_map(|word| colours::material(word));
     let painted = after.iter().rev().find_map(|word| colours::colour(word));
     let action = match action {
+        // What is not asked for in words that are known is not guessed from a colour.
+        Action::Unknown if !begins(&CHANGING) || begins(&ADDING) => Action::Unknown,
         Action::Unknown if has("shape") => Action::Reshape,
         Action::Unknown if made_of.is_some() => Action::Rematerial,
         Action::Unknown if has("into") => Action::Reshape,
@@ -221,6 +230,10 @@ mod tests {
                 1,
             ),
             ("Do something nice.", Unknown, "", "", 1),
+            ("Add a small green ball.", Unknown, "green", "", 1),
+            ("Add a ball to the green table.", Unknown, "", "green", 1),
+            ("Insert the text \"SALE\" into the red sign.", Unknown, "", "red", 1),
+            ("Move the red star to the blue box.", Unknown, "red", "blue", 1),
             ("Change nothing.", Nothing, "", "", 1),
             ("", Unknown, "", "", 1),
         ];

@@ -289,8 +289,12 @@ fn decide(request: &Request) -> Option<Value> {
         Ok(opinion) => opinion,
         Err(why) => return refuse(why),
     };
-    let guessed = wish.action == Action::Unknown && !facts.has(REFERENCE);
-    if following && guessed && opinion.label == label::FLAWLESS {
+    // Only a picture of what is meant, or a mask over it, can stand for words that are not understood.
+    let shown = match following {
+        true => oracle && facts.has(REFERENCE),
+        false => oracle || facts.has(REFERENCE),
+    };
+    if wish.action == Action::Unknown && !shown {
         return refuse(
             "the offline judge does not understand the instruction; ask a model with --model",
         );

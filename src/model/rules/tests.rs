@@ -63,6 +63,25 @@ fn added_things_are_seen_wherever_they_are() {
     assert_eq!(label(&oracle, &drawn, Editor::NoOp, "if"), label::NOT_LOCALISED);
 }
 
+/// Neither the worst label nor the best one: it does not know what was asked.
+#[test]
+fn what_it_does_not_understand_it_does_not_judge() {
+    let drawn = draw::case(1, 4).unwrap();
+    for (mode, criterion) in
+        [(Mode::Plain, "if"), (Mode::Tool, "if"), (Mode::Plain, "vc"), (Mode::Tool, "vc")]
+    {
+        for editor in [Editor::NoOp, Editor::Perfect] {
+            let mut case = case(&drawn, editor);
+            case.instruction = "Add a small green ball.".to_owned();
+            case.others.clear();
+            let judgement = judgement(&judge(mode, Dialect::Native), &case, criterion);
+            let outcome = judgement.outcome.unwrap();
+            assert_eq!(outcome.name(), "abstained", "{mode} {criterion}: {outcome:?}");
+            assert!(outcome.reason().unwrap().contains("does not understand"), "{outcome:?}");
+        }
+    }
+}
+
 #[test]
 fn a_reference_that_changes_nothing_is_no_reason_for_a_label() {
     let drawn = draw::case(1, 4).unwrap();
