@@ -18,6 +18,7 @@ mod links;
 mod models;
 mod ordered;
 mod own_tool;
+mod own_criterion;
 mod probe;
 mod received;
 mod recorded;
