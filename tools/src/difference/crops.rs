@@ -83,6 +83,7 @@ fn followed(place: &PixelBox, picture: &Picture) -> PixelBox {
 /// well in it.
 pub(super) fn wanted(place: &PixelBox, crop: Size, (floor, most, short): (u32, f64, u32)) -> f64 {
     let for_crop = (f64::from(floor) / f64::from(crop.long_side().max(1))).min(most);
-    let for_place = f64::from(short) / place.width().min(place.height()).max(1.0);
+    // One more, as sizes are rounded.
+    let for_place = (f64::from(short) + 1.0) / place.width().min(place.height()).max(1.0);
     for_crop.max(for_place).max(1.0)
 }

@@ -298,7 +298,8 @@ impl<'a> Looks<'a> {
         let pictures = (first.picture.as_ref(), second.picture.as_ref());
         let longest = tool.ceiling.min(self.scene.room().side).max(8);
         let short = region.bbox.width().min(region.bbox.height());
-        let widest = f64::from(longest) * short / f64::from(tool.short.max(1));
+        // Whole pixels may be a little more on both sides.
+        let widest = f64::from(longest) * short / f64::from(tool.short.max(1)) - 4.0;
         let margins = (tool.margin, least);
         let left = crops::with_context(&region.bbox, pictures, registration, margins, widest);
         let right = registration.to_second(&left);

@@ -31,7 +31,7 @@ const CAP: f32 = 25.0;
 const SIMPLER: f32 = 0.98;
 /// σ over which costs of starts are pooled, in cells.
 const POOL: f32 = 3.0;
-/// No move at all is a start only where the global map moves less than this part of the long side.
+/// No move at all is thought of only where the global map moves less than this part of the long side.
 const NEARLY_STILL: f64 = 0.002;
 
 /// The map from the grid of the first picture into that of the second.
@@ -86,7 +86,10 @@ impl Alignment {
         let mut sigma = found.sigma;
         probe.step(&first[1], &second[1], &still, WIDE, &mut sigma);
         let moved = textured_moves(&probe, &first[0].plane) * step as f32;
-        if moved < UNMOVED {
+        // Local moves are invented on flat ground; a whole frame that moved is not.
+        let nearly_still =
+            global.affine.reach(size.0, size.1) < NEARLY_STILL * size.0.max(size.1) as f64;
+        if moved < UNMOVED && nearly_still {
             let left =
                 |flow: &Flow, global: &Found| unexplained(flow, global, &first[1], &second[1]);
             if is_still || left(&none, &still) <= BETTER * left(&coarse_flow, &global) {
@@ -95,7 +98,7 @@ impl Alignment {
         }
 
         let mut starts = vec![(coarse_flow.clone(), 1.0), (none, SIMPLER)];
-        if global.affine.reach(size.0, size.1) < NEARLY_STILL * size.0.max(size.1) as f64 {
+        if nearly_still {
             starts.push((against(&global.affine, size), SIMPLER));
         }
         let mut flow = best_start(starts, &global, &first[1], &second[1]);
