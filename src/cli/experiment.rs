@@ -55,7 +55,7 @@ Examples:
     #[command(after_help = "\
 Example:
   deeplook experiment watch stricter/ scenes/ --labels scenes/labels.jsonl --edits-at-most 12")]
-    Watch(WatchArgs),
+    Watch(Box<WatchArgs>),
 }
 
 #[derive(Debug, Args)]
