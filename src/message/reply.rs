@@ -87,7 +87,7 @@ pub struct ServerCall {
 }
 
 /// What a server tells of itself: without it nobody can tell a changed judge from chance.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Served {
     /// The model that it says it used.
     pub model: Option<String>,

@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 use crate::files;
 use crate::hash::Hash;
-use crate::message::Reply;
-use crate::trace::StoredReply;
+use crate::message::{Reply, Served, Usage, Wire};
+use crate::wire;
 
 /// How many new replies may come before the size is looked at again.
 const BETWEEN_LOOKS: u64 = 500;
@@ -32,10 +33,24 @@ pub struct KeptReplies {
 #[derive(Serialize, Deserialize)]
 struct Kept {
     format: u32,
-    reply: StoredReply,
+    message: Value,
+    wire: Wire,
+    repairs: Vec<String>,
+    finish_reason: Option<String>,
+    usage: Usage,
+    served: Served,
 }
 
-const FORMAT: u32 = 1;
+impl From<Kept> for Reply {
+    /// What it says follows from the message.
+    fn from(kept: Kept) -> Self {
+        let Kept { message, wire, repairs, finish_reason, usage, served, .. } = kept;
+        let said = wire::said(wire, &message);
+        Self { said, message, wire, repairs, finish_reason, usage, served }
+    }
+}
+
+const FORMAT: u32 = 2;
 
 impl KeptReplies {
     /// The replies in `folder`, which holds at most `most_bytes` of them.
@@ -62,7 +77,7 @@ impl KeptReplies {
         }
         // What is used lately goes last; where that cannot be noted, it goes earlier.
         let _ = File::open(&path).and_then(|file| file.set_modified(SystemTime::now()));
-        Some(kept.reply.into())
+        Some(kept.into())
     }
 
     /// Keeps a reply.
@@ -82,7 +97,8 @@ impl KeptReplies {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
-        let kept = Kept { format: FORMAT, reply: reply.clone().into() };
+        let Reply { message, wire, repairs, finish_reason, usage, served, .. } = reply.clone();
+        let kept = Kept { format: FORMAT, message, wire, repairs, finish_reason, usage, served };
         files::replace_quickly(&path, &serde_json::to_vec(&kept)?)
     }
 
@@ -128,7 +144,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::wire;
 
     fn reply(text: &str) -> Reply {
         wire::unserved(json!({ "role": "assistant", "content": text }))
@@ -144,7 +159,7 @@ mod tests {
         assert_eq!(kept.get(&one, 0), Some(reply("yes")));
         assert_eq!(kept.get(&one, 1), None);
         assert_eq!(kept.get(&other, 0), None);
-        fs::write(kept.path(&one, 0), "{\"format\": 1, \"rep").unwrap();
+        fs::write(kept.path(&one, 0), "{\"format\": 2, \"mes").unwrap();
         assert_eq!(kept.get(&one, 0), None, "half a file is no reply");
     }
 

@@ -49,5 +49,4 @@ pub use schema::schema;
 pub(crate) use sink::Recorder;
 pub use sink::{Blob, Kept, Memory, OpenTrace, Sink, Waiting};
 pub(crate) use soundness::Worths;
-pub(crate) use stored::Reply as StoredReply;
 pub use stored::{FORMAT, FormatVersion, Inputs, PackRecord, ViewRecord};

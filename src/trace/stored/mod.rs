@@ -28,7 +28,6 @@ pub(super) use self::events::{
 pub(super) use self::line::{OutcomeName, PartLine, ResultLine};
 pub use self::manifest::{FORMAT, FormatVersion, PackRecord};
 pub(super) use self::manifest::{Manifest, Model, Preprocessing, Tools};
-pub(crate) use self::reply::Reply;
 pub(crate) use self::run::{Planned, Run};
 pub use self::views::ViewRecord;
 use crate::case::Named;
