@@ -47,6 +47,7 @@
 
 pub mod agreement;
 pub mod answer;
+mod audit;
 pub mod case;
 mod child;
 mod cli;

@@ -5,6 +5,7 @@
 mod judges;
 mod labels;
 mod measures;
+pub(crate) mod page;
 mod ranking;
 mod table;
 #[cfg(test)]

@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 
-use super::{part, words};
+use super::{ReadingOptions, part, words};
 use crate::agreement::{Measure, Truth};
 use crate::prompt::DEFAULT;
 
@@ -12,6 +12,7 @@ Examples:
   deeplook agree runs/monday --labels labels.jsonl
   deeplook agree runs/tool runs/oracle --labels labels.csv          # side by side, with paired differences
   deeplook agree runs/monday --labels labels.csv --min-agreement spearman=0.6 --min-coverage 95%
+  deeplook agree judges/gpt.jsonl --labels labels.jsonl --out agreement.html   # with the cases they disagree on
   deeplook agree --table ratings.csv --json                         # any table of ratings
 
 Labels are JSONL or CSV with case, editor, criterion, annotator and label. In a table rows are items, columns are
@@ -41,6 +42,14 @@ pub(crate) struct AgreeArgs {
     /// Exit with 1 if a judge agrees less by a criterion: a number for spearman, or e.g. kappa_quadratic=0.6.
     #[arg(long, value_name = "[MEASURE=]NUMBER", value_parser = floor, allow_hyphen_values = true)]
     pub(crate) min_agreement: Option<AgreementFloor>,
+    /// Also write a page: the confusion, and the cases on which judge and people disagree, worst first.
+    #[arg(long, value_name = "FILE", conflicts_with = "table")]
+    pub(crate) out: Option<PathBuf>,
+    /// The data set whose pictures the page shows [default: cases.jsonl beside the labels].
+    #[arg(long, value_name = "DATASET", requires = "out")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) reading: ReadingOptions,
     /// Print JSON.
     #[arg(long)]
     pub(crate) json: bool,

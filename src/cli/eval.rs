@@ -91,9 +91,18 @@ pub(crate) struct SelectionOptions {
     /// values of one name are alternatives.
     #[arg(long = "where", value_name = "FACT=VALUE")]
     pub conditions: Vec<Condition>,
-    /// Only part I of N of the judgements; `deeplook run merge` joins the parts.
-    #[arg(long, value_name = "I/N")]
+    /// Only part I of N of the judgements; `deeplook run merge` joins the parts. `env` takes the part from the
+    /// variables of a Slurm array or an indexed Kubernetes job (with DEEPLOOK_SHARDS parts).
+    #[arg(long, value_name = "I/N|env", value_parser = shard)]
     pub shard: Option<Shard>,
+}
+
+/// A part, or the one that the scheduler says.
+fn shard(text: &str) -> Result<Shard, String> {
+    match text.trim() {
+        "env" => Shard::of_environment(&|name| std::env::var(name).ok()),
+        text => text.parse(),
+    }
 }
 
 /// How a run goes on: how fast, for how much, and what is judged again.

@@ -1,6 +1,7 @@
 //! What can be typed, one verb per file. Types only: what is made of it stands in `commands`.
 
 mod agree;
+mod audit;
 mod compare;
 mod dataset;
 mod demo;
@@ -23,6 +24,7 @@ use std::ffi::OsString;
 use clap::{Parser, Subcommand};
 
 pub(crate) use self::agree::{AgreeArgs, AgreementFloor};
+pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::compare::CompareArgs;
 pub(crate) use self::dataset::{DataSetArgs, DatasetCommand, ReadingOptions};
 pub(crate) use self::demo::DemoArgs;
@@ -101,6 +103,8 @@ pub(crate) enum Command {
     Report(ReportArgs),
     /// How far judges agree with people, people with each other, or any raters in a table.
     Agree(AgreeArgs),
+    /// Score files of others: what their means hide.
+    Audit(AuditArgs),
     /// Two runs on the same cases: what flipped, and whether one is better.
     Compare(CompareArgs),
     /// Make and inspect data sets.

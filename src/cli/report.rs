@@ -13,6 +13,7 @@ Examples:
   deeplook report runs/monday --out report.html               # one page with plots
   deeplook report runs/tool runs/oracle --format latex        # side by side, for a paper
   deeplook report results.jsonl --format csv --out scores.csv
+  deeplook report runs/monday --out judgements.parquet        # a row for each judgement, for pandas or DuckDB
   deeplook report runs/monday --by law --where difficulty=explicit
   deeplook report runs/monday --min-coverage 95%              # exit code 1 below
 

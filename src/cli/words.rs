@@ -65,12 +65,13 @@ pub(crate) enum ReportFormat {
     Files(&'static str),
 }
 
-const FORMATS: [Word<Format>; 5] = [
+const FORMATS: [Word<Format>; 6] = [
     ("html", "One self-contained page with plots", Format::Html),
     ("md", "Tables in Markdown", Format::Md),
     ("csv", "One row for each score", Format::Csv),
     ("json", "All numbers", Format::Json),
     ("latex", "Tables for a paper", Format::Latex),
+    ("parquet", "One row for each judgement, as typed columns", Format::Parquet),
 ];
 
 pub(super) fn format() -> impl TypedValueParser<Value = ReportFormat> {

@@ -1,6 +1,6 @@
 //! `deeplook agree`: how far a judge agrees with people, or any raters with each other.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -11,17 +11,21 @@ use serde_json::{Map, Value, json};
 
 use super::grid::Grid;
 use super::read_run;
+use crate::agreement::page::{self, Shown};
 use crate::agreement::{
     Agreement, Cell, Confusion, Judge, JudgeAgreement, Judgement, Labels, Measure, Measured,
     Ranking, RatingTable, TableAgreement, Values,
 };
 use crate::case::Facts;
 use crate::cli::{AgreeArgs, AgreementFloor};
+use crate::dataset::{DataSet, Entry};
+use crate::files;
 use crate::key::Item;
 use crate::prompt::{Pack, Rubric};
-use crate::report::{self, GroupKey, JudgedGroup, Run};
+use crate::report::{self, GroupKey, JudgedGroup, JudgedResult, Run, encoded};
 use crate::stats::{Bootstrap, Coverage};
 use crate::terminal::{self, Style};
+use crate::trace::ResultLine;
 use crate::visible::visible_line;
 
 pub(super) fn run(args: &AgreeArgs) -> anyhow::Result<ExitCode> {
@@ -135,6 +139,18 @@ fn of_judges(args: &AgreeArgs, path: &Path, otherwise: &Arc<Rubric>) -> anyhow::
         bail!("no judgement has a label: {}", apart(&judges, &labels));
     }
     let agreement = Agreement::new(&judges, &labels, args.truth, &rankings, &bootstrap);
+    if let Some(out) = &args.out {
+        let set = pictures(args, path)?;
+        let lines = lines_of(&groups);
+        let shown = |place: usize, item: &Item| {
+            let line = lines.get(&(place, item.clone())).copied();
+            shown(line, item, set.as_ref(), out)
+        };
+        let intervals = about_intervals(&bootstrap, "cases");
+        let page = page::render(&agreement, &judges, &labels, &rankings, intervals, &shown)?;
+        files::write_atomically(out, page.as_bytes())?;
+        writeln!(terminal::stderr(), "wrote {}", out.display())?;
+    }
     if args.json {
         let mut all = Map::new();
         // Of one judge the numbers over everything stand where those of a table do.
@@ -158,6 +174,61 @@ fn of_judges(args: &AgreeArgs, path: &Path, otherwise: &Arc<Rubric>) -> anyhow::
         print_judges(&agreement, &bootstrap)?;
     }
     super::gate(&gates(args, &agreement))
+}
+
+/// Cases by their ids.
+type Cases = HashMap<String, Entry>;
+
+/// The data set whose pictures a page shows: the one that was named, else that beside the labels.
+fn pictures(args: &AgreeArgs, labels: &Path) -> anyhow::Result<Option<Cases>> {
+    let beside = labels.with_file_name("cases.jsonl");
+    let path = match &args.data {
+        Some(path) => path.clone(),
+        None if beside.is_file() => beside,
+        None => return Ok(None),
+    };
+    let set = DataSet::open(&path, &args.reading.data(Some(&path))?.options())?;
+    Ok(Some(set.cases.into_iter().map(|entry| (entry.case.id.clone(), entry)).collect()))
+}
+
+/// The first line of each judge on each item.
+fn lines_of<'a>(groups: &Groups<'a>) -> BTreeMap<(usize, Item), &'a ResultLine> {
+    let mut lines = BTreeMap::new();
+    for (place, group) in groups.values().enumerate() {
+        for one in &group.judgements {
+            lines.entry((place, item_of(one))).or_insert(one.line);
+        }
+    }
+    lines
+}
+
+/// What a page shows of an item.
+fn shown(line: Option<&ResultLine>, item: &Item, set: Option<&Cases>, out: &Path) -> Shown {
+    let entry = set.and_then(|set| set.get(&item.case));
+    let instruction = line.and_then(|line| line.instruction.clone());
+    let file = |name: &str, path: Option<&Path>| {
+        let link = super::report::link(path?, Some(out)).ok().flatten()?;
+        Some((name.to_owned(), encoded(&link)))
+    };
+    let pictures = entry.map(|entry| {
+        let edited = entry.edits().get(&item.editor).and_then(|file| file.path());
+        let source = file("source", entry.case.source.path());
+        source.into_iter().chain(file("edited", edited)).collect()
+    });
+    Shown {
+        instruction: instruction.or_else(|| entry.map(|entry| entry.case.instruction.clone())),
+        reasoning: line.and_then(|line| Some(line.facts.text("reasoning")?.into_owned())),
+        pictures: pictures.unwrap_or_default(),
+    }
+}
+
+/// What a judgement is of.
+fn item_of(one: &JudgedResult<'_>) -> Item {
+    Item {
+        criterion: one.criterion.clone(),
+        case: one.line.case.clone(),
+        editor: one.line.editor.clone().unwrap_or_default(),
+    }
 }
 
 /// How judgements and labels miss each other.
@@ -228,12 +299,11 @@ fn judges(groups: &Groups<'_>, rankings: &[Ranking]) -> anyhow::Result<Vec<Judge
                 }
                 _ => one.score,
             };
-            let item = Item {
-                criterion: one.criterion.clone(),
-                case: one.line.case.clone(),
-                editor: one.line.editor.clone().unwrap_or_default(),
-            };
-            judgements.push(Judgement { item, kind: one.fact(by).into_owned(), rank });
+            judgements.push(Judgement {
+                item: item_of(one),
+                kind: one.fact(by).into_owned(),
+                rank,
+            });
         }
         judges.push(Judge { name: name.clone(), judgements });
     }

@@ -1,6 +1,7 @@
 //! One verb per file. A command turns what was typed into work and shows the outcome.
 
 mod agree;
+mod audit;
 mod compare;
 mod dataset;
 mod demo;
@@ -91,6 +92,7 @@ fn run(cli: Cli) -> anyhow::Result<ExitCode> {
         Command::Probe(args) => probe::run(&args),
         Command::Prompts(command) => prompts::run(&command),
         Command::Agree(args) => agree::run(&args),
+        Command::Audit(args) => audit::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Completions { shell } => {

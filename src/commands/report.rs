@@ -13,7 +13,7 @@ use crate::cli::words::ReportFormat;
 use crate::dataset::adapter::{self, Exported, ExportedFile};
 use crate::files;
 use crate::prompt::{Pack, Rubric};
-use crate::report::{Format, Report, ReportOptions, Run};
+use crate::report::{self, Format, Report, ReportOptions, Run};
 use crate::run::RunRecord;
 use crate::terminal;
 use crate::trace::{self, Rubrics, RunResults, TraceError};
@@ -29,13 +29,17 @@ pub(super) fn run(args: &ReportArgs) -> anyhow::Result<ExitCode> {
     let runs: Vec<Run> = args.runs.iter().map(read).collect::<Result<_, _>>()?;
     let options = ReportOptions { by: args.by.clone(), conditions: args.conditions.clone() };
     let report = Report::of(&runs, &options).map_err(hints::of_report)?;
-    let text = report.render(format, &runs)?;
+    let bytes = match format {
+        Format::Parquet => report::parquet(&runs, &options)?,
+        _ => report.render(format, &runs)?.into_bytes(),
+    };
     match &args.out {
         Some(out) => {
-            files::write_atomically(out, text.as_bytes())?;
+            files::write_atomically(out, &bytes)?;
             writeln!(terminal::stderr(), "wrote {}", out.display())?;
         }
-        None => terminal::stdout().write_all(text.as_bytes())?,
+        None if format == Format::Parquet => bail!("Parquet is no text; name a file with --out"),
+        None => terminal::stdout().write_all(&bytes)?,
     }
     for error in &unreadable {
         writeln!(terminal::stderr(), "left out: {error}")?;
@@ -102,8 +106,9 @@ fn format(args: &ReportArgs) -> anyhow::Result<Format> {
         "csv" => Format::Csv,
         "json" => Format::Json,
         "tex" => Format::Latex,
+        "parquet" => Format::Parquet,
         _ => bail!(
-            "{} does not say what to write: name it .html, .md, .csv, .json or .tex, or add --format",
+            "{} does not say what to write: name it .html, .md, .csv, .json, .tex or .parquet, or add --format",
             out.display()
         ),
     })

@@ -72,7 +72,7 @@ impl<'a> Reader<'a> {
         let mut good = Vec::new();
         let mut slips = Slips::default();
         // What cannot be read was told when the fields were looked for.
-        source.read(is_there, &mut Problems::default(), &mut |rows| {
+        source.read(true, is_there, &mut Problems::default(), &mut |rows| {
             let drafts: Vec<Result<Draft, String>> =
                 rows.par_iter().map(|row| self.draft(row)).collect();
             for (row, draft) in rows.iter().zip(drafts) {

@@ -29,18 +29,25 @@ pub(crate) struct Converted {
     pub(crate) left_out: Vec<String>,
 }
 
-/// Writes `set` into the folder `out`, which must be new or empty. Pictures are linked or copied into
-/// it, unless they stay where they are. `step` is called for each case.
+/// Refuses a folder that has something in it, before anything is unpacked there.
+pub(crate) fn prepare(out: &Path) -> anyhow::Result<()> {
+    if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
+        bail!("{} is not empty; name a new folder", out.display());
+    }
+    files::create_folder(out)
+}
+
+/// The folder of pictures in a converted data set.
+pub(crate) const PICTURES: &str = "pictures";
+
+/// Writes `set` into the folder `out`, which [`prepare`] has made. Pictures are linked or copied into
+/// it, unless they stay where they are or are there already. `step` is called for each case.
 pub(crate) fn convert(
     set: &DataSet,
     out: &Path,
     in_place: bool,
     step: &dyn Fn(),
 ) -> anyhow::Result<Converted> {
-    if fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_some()) {
-        bail!("{} is not empty; name a new folder", out.display());
-    }
-    files::create_folder(out)?;
     let mut pictures = Pictures { out, root: &set.root, in_place, placed: HashMap::new() };
     let mut converted = Converted::default();
     let mut cases = String::new();
@@ -79,7 +86,7 @@ pub(crate) fn convert(
 fn said(set: &DataSet) -> anyhow::Result<Said> {
     let Some(preset) = set.source.preset else { return Ok(Said::default()) };
     let mut people = People::new(preset);
-    set.source.records(&mut Problems::default(), &mut |records| {
+    set.source.records(true, &mut Problems::default(), &mut |records| {
         for record in records {
             let row = set.source.row(preset, &record, &|_| false);
             people.record(record.line, &record.fields, &row);
@@ -163,6 +170,10 @@ impl Pictures<'_> {
         if let Some(known) = self.placed.get(path) {
             return Ok(Some(known.clone()));
         }
+        // Unpacked from the data set's file.
+        if let Ok(own) = path.strip_prefix(self.out) {
+            return Ok(Some(own.to_string_lossy().into_owned()));
+        }
         let below = path.strip_prefix(self.root).ok().filter(|way| {
             way.components().all(|part| matches!(part, Component::Normal(_)))
                 && way.to_str().is_some_and(|name| !name.contains('\\'))
@@ -170,12 +181,12 @@ impl Pictures<'_> {
         let name = match (below, self.in_place) {
             (Some(way), true) => way.to_string_lossy().into_owned(),
             (None, true) => path.canonicalize()?.to_string_lossy().into_owned(),
-            (Some(way), false) => format!("pictures/{}", way.to_string_lossy()),
+            (Some(way), false) => format!("{PICTURES}/{}", way.to_string_lossy()),
             // From another root, where the same names may mean other files.
             (None, false) => {
                 let hash = Hash::of(path.to_string_lossy().as_bytes());
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
-                format!("pictures/elsewhere/{}/{name}", &hash.as_str()[..12])
+                format!("{PICTURES}/elsewhere/{}/{name}", &hash.as_str()[..12])
             }
         };
         if !self.in_place {

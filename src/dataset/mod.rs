@@ -29,6 +29,7 @@ pub mod case_file;
 mod cases;
 pub(crate) mod chart;
 mod check;
+mod columnar;
 pub(crate) mod convert;
 mod dlebench;
 mod document;
@@ -75,6 +76,8 @@ pub struct LoadOptions {
     pub roots: Vec<PathBuf>,
     /// The name of the [`Preset`] that the data set is read by; `None` recognises it, if it can.
     pub preset: Option<String>,
+    /// Where pictures that stand inside the data set's file go; `None` for the user's cache.
+    pub unpack: Option<PathBuf>,
 }
 
 /// A benchmark: cases, the editors' outputs for them, and what is wrong with it.
@@ -208,11 +211,14 @@ impl DataSet {
         for named in &options.roots {
             root = root.with(named).map_err(|error| unreadable(named, error))?;
         }
+        if let Some(unpacked) = source.unpacked() {
+            root = root.with(unpacked).map_err(|error| unreadable(unpacked, error))?;
+        }
         let is_there = |name: &str| root.file(name).is_ok();
         // Twice: what the fields mean is known when all of them are seen, and all rows at once would
         // take many times the room of the file.
         let (mut seen, mut readable) = (BTreeSet::new(), 0);
-        let records = source.read(&is_there, &mut problems, &mut |rows| {
+        let records = source.read(false, &is_there, &mut problems, &mut |rows| {
             readable += rows.len();
             for (name, _) in rows.into_iter().flat_map(|row| row.fields) {
                 if seen.len() <= rows::MOST_COLUMNS {

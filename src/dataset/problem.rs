@@ -190,6 +190,12 @@ pub enum DataSetError {
         /// What is wrong with it, and what to do.
         what: String,
     },
+    /// Pictures inside its file have no place to go to.
+    #[error("cannot unpack the data set's pictures: {what}")]
+    Unpack {
+        /// What is wrong, and with which folder.
+        what: String,
+    },
     /// There is no such preset.
     #[error("there is no preset {}; there are {known}", shown(name))]
     NoPreset {

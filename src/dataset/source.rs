@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::adapter::{self, Adapter};
+use super::columnar::{self, Unpacked};
 use super::document::{self, Layout};
 use super::fields::Mapping;
 use super::pattern::{Gaps, Pattern};
@@ -31,6 +32,8 @@ pub(super) struct Source {
     pub(super) adapter: Option<(&'static dyn Adapter, adapter::Layout)>,
     files: Vec<(PathBuf, Gaps)>,
     mapping: Mapping,
+    /// Where pictures that stand inside the files go, if there may be any.
+    unpacked: Option<Unpacked>,
 }
 
 /// The kinds of files that hold records.
@@ -38,6 +41,7 @@ pub(super) struct Source {
 enum Kind {
     Rows,
     Document,
+    Columns,
 }
 
 /// So many rows are handed on at a time.
@@ -58,32 +62,42 @@ impl Source {
                 adapter: None,
                 files,
                 mapping: options.mapping.clone(),
+                unpacked: None,
             }
+        };
+        let source = |preset, files: Vec<(PathBuf, Gaps)>, recognised| {
+            let mut source: Self = source(preset, files, recognised);
+            if source.files.iter().any(|(file, _)| kind_of(file) == Kind::Columns) {
+                source.unpacked = Some(unpacked(options)?);
+            }
+            Ok::<Self, DataSetError>(source)
         };
         let single = |file: PathBuf| vec![(file, Gaps::new())];
         if let Some(name) = &options.preset {
             let preset = Preset::named(name)?;
             let files = if meta.is_dir() { preset.files(path)? } else { single(path.to_owned()) };
-            return Ok(source(Some(preset), files, false));
+            return source(Some(preset), files, false);
         }
         if let Some((known, layout)) = adapter::recognise(path) {
-            let found = source(None, single(layout.file.clone()), true);
+            let found = source(None, single(layout.file.clone()), true)?;
             let (file, folder) = (layout.file.clone(), layout.root.clone());
             return Ok(Self { file, folder, adapter: Some((known, layout)), ..found });
         }
         if !meta.is_dir() {
-            let plain = source(None, single(path.to_owned()), false);
-            return plain.recognise();
+            return source(None, single(path.to_owned()), false)?.recognise();
         }
         match locate(path) {
             Ok(file) => {
-                let mut found = source(None, single(file.clone()), false);
+                let mut found = source(None, single(file.clone()), false)?;
                 found.file = file;
                 Ok(found)
             }
             Err(none) => match Preset::of_folder(path) {
-                Some(preset) => Ok(source(Some(preset), preset.files(path)?, true)),
-                None => Err(none),
+                Some(preset) => source(Some(preset), preset.files(path)?, true),
+                None => match shards(path) {
+                    shards if shards.is_empty() => Err(none),
+                    shards => source(None, shards, false)?.recognise(),
+                },
             },
         }
     }
@@ -93,13 +107,18 @@ impl Source {
         if self.files.iter().all(|(file, _)| kind_of(file) == Kind::Rows) {
             return Ok(self);
         }
-        let mut seen = None;
-        // The first record is enough.
-        let _ = self.records(&mut Problems::default(), &mut |rows| {
-            if seen.is_none() {
-                seen = rows.first().map(|row| row.fields.keys().cloned().collect::<BTreeSet<_>>());
+        let seen = match &self.files[..] {
+            [(file, _), ..] if kind_of(file) == Kind::Columns => columnar::names(file).ok(),
+            _ => {
+                let mut seen = None;
+                // The first record is enough.
+                let _ = self.records(false, &mut Problems::default(), &mut |rows| {
+                    let names = |row: &Row| row.fields.keys().cloned().collect::<BTreeSet<_>>();
+                    seen = seen.take().or_else(|| rows.first().map(names));
+                });
+                seen
             }
-        });
+        };
         self.preset = seen.as_ref().and_then(Preset::of_fields);
         self.recognised = self.preset.is_some();
         Ok(self)
@@ -125,10 +144,16 @@ impl Source {
         Ok(())
     }
 
+    /// Where pictures are unpacked to, if there may be any.
+    pub(super) fn unpacked(&self) -> Option<&Path> {
+        self.unpacked.as_ref().map(Unpacked::folder)
+    }
+
     /// Rows in our own words or in the file's, piece by piece; `is_there` tells whether a file is.
-    /// Returns how many records there are.
+    /// Without `pictures` those inside the file are passed over. Returns how many records there are.
     pub(super) fn read(
         &self,
+        pictures: bool,
         is_there: &dyn Fn(&str) -> bool,
         problems: &mut Problems,
         take: &mut dyn FnMut(Vec<Row>),
@@ -137,10 +162,10 @@ impl Source {
             return adapter.rows(layout, problems, take);
         }
         let Some(preset) = self.preset.filter(|preset| preset.makes_rows()) else {
-            return self.records(problems, take);
+            return self.records(pictures, problems, take);
         };
         let mut known: HashMap<String, Hash> = HashMap::new();
-        self.records(problems, &mut |records| {
+        self.records(pictures, problems, &mut |records| {
             let rows = records.into_iter().filter_map(|record| {
                 let fields = self.row(preset, &record, is_there);
                 if preset.merges()
@@ -179,6 +204,7 @@ impl Source {
     /// The records as they stand in the files.
     pub(super) fn records(
         &self,
+        pictures: bool,
         problems: &mut Problems,
         take: &mut dyn FnMut(Vec<Row>),
     ) -> Result<usize, DataSetError> {
@@ -210,13 +236,9 @@ impl Source {
                         take(numbered(rows.collect()));
                     })?;
                 }
-                Kind::Document => {
-                    let layout = Layout {
-                        at: self.preset.and_then(Preset::list_at),
-                        keyed: self.preset.is_some_and(Preset::is_keyed),
-                    };
+                kind => {
                     let mut piece = Vec::new();
-                    let done = document::read(file, layout, &mut |record| {
+                    let mut take_one = |record: Result<Map<String, Value>, String>| {
                         records += 1;
                         match record {
                             Ok(fields) => {
@@ -227,7 +249,17 @@ impl Source {
                         if piece.len() == PIECE {
                             take(numbered(std::mem::take(&mut piece)));
                         }
-                    });
+                    };
+                    let done = if kind == Kind::Columns {
+                        let unpacked = self.unpacked.as_ref().filter(|_| pictures);
+                        columnar::read(file, unpacked, &mut |record| take_one(Ok(record)))
+                    } else {
+                        let layout = Layout {
+                            at: self.preset.and_then(Preset::list_at),
+                            keyed: self.preset.is_some_and(Preset::is_keyed),
+                        };
+                        document::read(file, layout, &mut take_one)
+                    };
                     done.map_err(|what| DataSetError::NotCases { path: file.clone(), what })?;
                     take(numbered(piece));
                 }
@@ -255,6 +287,7 @@ fn kind_of(path: &Path) -> Kind {
     let extension = path.extension().and_then(|extension| extension.to_str()).unwrap_or_default();
     match extension.to_ascii_lowercase().as_str() {
         "json" if !is_lines(path) => Kind::Document,
+        "parquet" => Kind::Columns,
         _ => Kind::Rows,
     }
 }
@@ -281,13 +314,25 @@ fn same_of(fields: &Map<String, Value>) -> Hash {
     Hash::of(serde_json::json!(parts).to_string().as_bytes())
 }
 
+/// Where pictures go that stand inside files: where the user says, else into the cache.
+fn unpacked(options: &LoadOptions) -> Result<Unpacked, DataSetError> {
+    let folder = match &options.unpack {
+        Some(folder) => folder.clone(),
+        None => crate::weights::cache_folder()
+            .map_err(|error| DataSetError::Unpack { what: error.to_string() })?
+            .join("pictures"),
+    };
+    fs::create_dir_all(&folder)
+        .map_err(|error| DataSetError::Unpack { what: format!("{}: {error}", folder.display()) })?;
+    Ok(Unpacked::new(&folder))
+}
+
 /// The shards of a folder, where it has any.
-#[expect(dead_code, reason = "for Parquet")]
-fn shards(folder: &Path) -> Vec<PathBuf> {
+fn shards(folder: &Path) -> Vec<(PathBuf, Gaps)> {
     for pattern in ["*.parquet", "data/*.parquet"] {
         let found = Pattern::parse(pattern).and_then(|pattern| pattern.find(folder));
-        let found: Vec<PathBuf> =
-            found.unwrap_or_default().into_iter().map(|one| one.path).collect();
+        let found = found.unwrap_or_default().into_iter().map(|one| (one.path, Gaps::new()));
+        let found: Vec<(PathBuf, Gaps)> = found.collect();
         if !found.is_empty() {
             return found;
         }

@@ -13,6 +13,7 @@ mod judged;
 mod latex;
 mod markdown;
 mod model;
+mod parquet;
 mod plot;
 mod points;
 mod scale;
@@ -23,11 +24,12 @@ pub use self::behaviour::{Amount, Behaviour, Share, ToolUse};
 pub use self::columns::Grouping;
 pub(crate) use self::html::{encoded, trace_link};
 pub use self::judged::{GroupKey, LabelName, Standing};
-pub(crate) use self::judged::{JudgedGroup, NO_TYPE, groups};
+pub(crate) use self::judged::{JudgedGroup, JudgedResult, NO_TYPE, groups};
 pub use self::model::{
     CompositeName, Count, CriterionName, Group, Outcomes, PrintedInterval, Reason, Report,
     ReportOptions, Score, TypeCount,
 };
+pub use self::parquet::table as parquet;
 pub(crate) use self::plot::escape;
 pub use self::points::Points;
 pub use self::scale::{Association, ScalePoint, SizeAnalysis, Window};
@@ -76,6 +78,9 @@ pub enum ReportError {
     /// The table.
     #[error("cannot make the table")]
     Csv(#[from] ::csv::Error),
+    /// The table of columns.
+    #[error("cannot make the Parquet file: {0}")]
+    Parquet(String),
     /// The object.
     #[error("cannot make the JSON")]
     Json(#[from] serde_json::Error),
@@ -129,6 +134,8 @@ pub enum Format {
     Json,
     /// Tables for a paper.
     Latex,
+    /// One row for each judgement, as typed columns; made by [`parquet()`], for it is no text.
+    Parquet,
 }
 
 impl Report {
@@ -141,6 +148,7 @@ impl Report {
             Format::Csv => visible(&csv::render(self)?),
             Format::Json => honest_json(&serde_json::to_string_pretty(self)?) + "\n",
             Format::Latex => visible(&latex::render(self)),
+            Format::Parquet => return Err(ReportError::Parquet("it is no text".to_owned())),
         })
     }
 }

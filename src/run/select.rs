@@ -39,6 +39,38 @@ impl Shard {
     }
 }
 
+impl Shard {
+    /// The part that a scheduler gives to this process: by Slurm's variables of an array, or by the
+    /// index of a Kubernetes job, whose number of parts `DEEPLOOK_SHARDS` must say.
+    pub(crate) fn of_environment(
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<Self, String> {
+        let number = |name: &str| {
+            let text = variable(name).filter(|text| !text.trim().is_empty());
+            let parsed = text.as_deref().map(|text| text.trim().parse::<u64>());
+            parsed.transpose().map_err(|_| format!("{name} is {text:?}, not a number"))
+        };
+        let of = number("DEEPLOOK_SHARDS")?;
+        let (part, count) = if let Some(task) = number("SLURM_ARRAY_TASK_ID")? {
+            let first = number("SLURM_ARRAY_TASK_MIN")?.unwrap_or(1);
+            let step = number("SLURM_ARRAY_TASK_STEP")?.unwrap_or(1).max(1);
+            (
+                task.checked_sub(first).map(|behind| behind / step + 1),
+                number("SLURM_ARRAY_TASK_COUNT")?,
+            )
+        } else if let Some(index) = number("JOB_COMPLETION_INDEX")? {
+            (index.checked_add(1), None)
+        } else {
+            return Err("neither SLURM_ARRAY_TASK_ID nor JOB_COMPLETION_INDEX is set; \
+                        start it in an array or an indexed job, or name the part, such as 2/8"
+                .to_owned());
+        };
+        let of = of.or(count).ok_or("set DEEPLOOK_SHARDS to the number of parts")?;
+        let part = part.unwrap_or(0);
+        format!("{part}/{of}").parse().map_err(|_| format!("there is no part {part} of {of}"))
+    }
+}
+
 impl FromStr for Shard {
     type Err = String;
 
@@ -181,6 +213,39 @@ mod tests {
             }
             assert!(sizes.iter().all(|size| *size > 100 / shards.len()), "{sizes:?}");
         }
+    }
+
+    #[test]
+    fn a_scheduler_says_which_part_it_is() {
+        let shard = |set: &[(&str, &str)]| {
+            let variable = |name: &str| {
+                set.iter().find(|(own, _)| *own == name).map(|(_, value)| (*value).to_owned())
+            };
+            Shard::of_environment(&variable).map(|shard| shard.to_string())
+        };
+        let slurm = |id: &str, first: &str, count: &str, step: &str| {
+            shard(&[
+                ("SLURM_ARRAY_TASK_ID", id),
+                ("SLURM_ARRAY_TASK_MIN", first),
+                ("SLURM_ARRAY_TASK_COUNT", count),
+                ("SLURM_ARRAY_TASK_STEP", step),
+            ])
+        };
+        assert_eq!(slurm("3", "1", "8", "1").unwrap(), "3/8");
+        assert_eq!(slurm("0", "0", "4", "1").unwrap(), "1/4");
+        assert_eq!(slurm("7", "1", "4", "2").unwrap(), "4/4");
+        assert!(slurm("9", "1", "8", "1").is_err() && slurm("x", "1", "8", "1").is_err());
+        // One task of an array that is started alone keeps its part.
+        let alone = [
+            ("SLURM_ARRAY_TASK_ID", "3"),
+            ("SLURM_ARRAY_TASK_COUNT", "1"),
+            ("DEEPLOOK_SHARDS", "8"),
+        ];
+        assert_eq!(shard(&alone).unwrap(), "3/8");
+        let indexed = [("JOB_COMPLETION_INDEX", "0"), ("DEEPLOOK_SHARDS", "5")];
+        assert_eq!(shard(&indexed).unwrap(), "1/5");
+        assert!(shard(&indexed[..1]).unwrap_err().contains("DEEPLOOK_SHARDS"));
+        assert!(shard(&[]).unwrap_err().contains("JOB_COMPLETION_INDEX"));
     }
 
     #[test]

@@ -228,6 +228,7 @@ impl DataSpec {
             match_by: self.match_by,
             roots: self.roots.clone(),
             preset: self.preset.clone(),
+            unpack: None,
         }
     }
 }

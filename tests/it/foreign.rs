@@ -258,3 +258,55 @@ fn numbers_of_people_on_their_own_scale_are_compared_in_their_order() {
     assert!(cell["agreement"]["kappa_quadratic"].is_null(), "{cell}");
     assert_eq!(found["judges"][0]["confusion"], json!([]));
 }
+
+#[test]
+fn a_page_shows_where_judge_and_people_disagree() {
+    let folder = imagenhub();
+    run(folder.path(), &["dataset", "convert", "set", "--out", "out"]);
+    // Words of a judge are text on a page.
+    let judge = folder.path().join("out/judges/gpt.jsonl");
+    let text = fs::read_to_string(&judge).unwrap();
+    fs::write(&judge, text.replace('…', "<script>alert(1)</script>")).unwrap();
+    let args =
+        ["agree", "out/judges/gpt.jsonl", "--labels", "out/labels.jsonl", "--out", "page.html"];
+    let output = run(folder.path(), &args);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let page = fs::read_to_string(folder.path().join("page.html")).unwrap();
+    assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
+    assert!(page.contains("Confusion, SC") && page.contains("worst first"));
+    let link = page.split("src=\"").nth(1).unwrap().split('"').next().unwrap();
+    let link = link.replace("&#x2f;", "/");
+    assert!(folder.path().join(&link).is_file(), "{link}");
+}
+
+#[test]
+fn an_audit_says_no_where_a_number_hides_something() {
+    let folder = tempfile::tempdir().unwrap();
+    let clean = json!({"a": {"score": [8, 7], "reasoning": "good"}, "b": {"score": [0, 9], "reasoning": "bad"}});
+    write(&folder.path().join("clean.json"), clean.to_string());
+    assert_eq!(run(folder.path(), &["audit", "clean.json"]).status.code(), Some(0));
+    let mut planted = clean;
+    planted["c"] = json!({"score": [0, 0], "reasoning": ""});
+    write(&folder.path().join("planted.json"), planted.to_string());
+    let output = run(folder.path(), &["audit", "planted.json", "--json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["findings"][0]["kind"], "failure_scored_lowest");
+    assert_eq!(
+        (&found["trusted"], &found["metrics"][0]["coverage"]["answered"]),
+        (&json!(false), &json!(2))
+    );
+    let output = run(folder.path(), &["audit", "none.json"]);
+    assert_eq!(output.status.code(), Some(2));
+    // Which items there should be, by a data set.
+    picture(&folder.path().join("s.png"), 1);
+    let cases: String = ["a", "b", "z"]
+        .iter()
+        .map(|id| format!("{}\n", json!({"id": id, "source": "s.png", "instruction": "do"})))
+        .collect();
+    write(&folder.path().join("cases.jsonl"), cases);
+    let output = run(folder.path(), &["audit", "clean.json", "--expect", "cases.jsonl", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(found["findings"][0]["kind"], "missing_item");
+    assert_eq!(found["metrics"][0]["coverage"]["all"], 3);
+}

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests may stop them too")]
 
 mod agreement;
+mod columns;
 mod command;
 mod dataset;
 mod experiment;

@@ -5,10 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use super::check::{MOST_SHOWN, told};
-use super::{counted, open};
+use super::counted;
 use crate::cli::ReadingOptions;
-use crate::dataset::convert::convert;
-use crate::dataset::on_terminal;
+use crate::dataset::{DataSet, convert, on_terminal};
 use crate::terminal::{self, Style};
 use crate::visible::visible_line;
 
@@ -19,9 +18,20 @@ pub(super) fn run(
     in_place: bool,
     json: bool,
 ) -> anyhow::Result<ExitCode> {
-    let set = open(src, reading)?;
+    convert::prepare(out)?;
+    let mut options = reading.data(Some(src))?.options();
+    options.unpack = Some(out.join(convert::PICTURES));
+    let set = match DataSet::open(src, &options) {
+        Ok(set) => set,
+        Err(error) => {
+            // Nothing was made of it: the folder stays as it was, if nothing was unpacked.
+            let _ = std::fs::remove_dir(out.join(convert::PICTURES));
+            let _ = std::fs::remove_dir(out);
+            return Err(error.into());
+        }
+    };
     let bar = super::super::progress("writing", set.cases.len())?;
-    let converted = convert(&set, out, in_place, &|| bar.inc(1))?;
+    let converted = convert::convert(&set, out, in_place, &|| bar.inc(1))?;
     bar.finish_and_clear();
     let whole = converted.left_out.is_empty() && set.problems.errors() == 0;
     if json {
