@@ -1,5 +1,5 @@
 //! Lines of `results.jsonl` are input like any other: what cannot be true is named, and no number is
-//! made of it.
+//! made of it. Where they are made from traces, one that cannot be read does not end the others.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::command::{deeplook, run as command, stderr, stdout};
 use super::judging::files;
+use super::received::finished;
 use super::runs::{data, eval, exit, judged, lines, policy, run};
 use super::wire::server::{Server, Step};
 
@@ -148,4 +149,52 @@ fn a_trace_that_tells_of_impossible_money_is_not_believed() {
     assert!(status.contains("cost is -") && status.contains("1 of 2"), "{status}");
     let report = stdout(&command(folder.path(), &["report", "run", "--format", "json"]));
     assert!(report.contains("cost is -") && !report.contains("-1000"), "{report}");
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_does_not_end_a_report() {
+    let (folder, bundle) = finished();
+    let folder = folder.path();
+    fs::remove_file(folder.join("run/results.jsonl")).unwrap();
+    fs::write(bundle.join("events.jsonl"), "{}\n").unwrap();
+    let shown = stdout(&command(folder, &["report", "run"]));
+    assert!(shown.contains("cannot be read"), "{shown}");
+    fs::write(bundle.join("manifest.json"), "{}\n").unwrap();
+    let output = command(folder, &["report", "run"]);
+    assert_eq!(output.status.code(), Some(2), "what is left out is an error");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("some-model"));
+    assert!(stderr(&output).contains("left out"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_trace_that_cannot_be_read_does_not_end_a_comparison() {
+    let (folder, bundle) = finished();
+    let folder = folder.path();
+    let all = lines(&folder.join("run"));
+    let labels: String = all
+        .values()
+        .map(|line| {
+            let label = json!({ "case": line["case"], "editor": line["editor"], "annotator": "a",
+                                "criterion": line["criterion"], "label": line["label"] });
+            format!("{label}\n")
+        })
+        .collect();
+    fs::write(folder.join("labels.jsonl"), labels).unwrap();
+    let experiment = json!({ "name": "x", "labels": "labels.jsonl", "baseline": 0, "edits": 2,
+                             "cells": [{ "name": "a", "run": "run" }] });
+    fs::write(folder.join("experiment.json"), experiment.to_string()).unwrap();
+    fs::remove_file(folder.join("run/results.jsonl")).unwrap();
+    fs::write(bundle.join("manifest.json"), "{}\n").unwrap();
+    for args in [
+        &["compare", "run", "run"][..],
+        &["agree", "run", "--labels", "labels.jsonl"],
+        &["experiment", "report", "."],
+        &["eval", "--from-traces", "run", "--mode", "plain", "--run", "new"],
+    ] {
+        let output = command(folder, args);
+        assert_ne!(output.status.code(), Some(2), "{args:?}: {}", stderr(&output));
+        let said = [&output.stdout[..], &output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("cannot be read"), "{args:?}: {said}");
+    }
 }

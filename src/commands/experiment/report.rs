@@ -9,16 +9,17 @@ use std::sync::Arc;
 use anyhow::{Context as _, bail};
 
 use super::super::grid::Grid;
-use super::super::{print_json, report};
+use super::super::{print_json, read_run, report};
 use super::{CellRecord, RECORD, Record, truth};
 use crate::experiment::analysis::{self, Analysis, CellLines, Comparison, RightAnswers};
 use crate::experiment::page;
 use crate::files;
 use crate::prompt::Pack;
 use crate::received;
+use crate::report::Run;
 use crate::stats::Finding;
 use crate::terminal::{self, Style};
-use crate::trace::{self, Rubrics};
+use crate::trace::Rubrics;
 use crate::transcript::cost_text;
 use crate::visible::visible_line;
 
@@ -64,8 +65,7 @@ pub(super) fn run(
             let rubrics = Rubrics::only(Arc::clone(&otherwise));
             return anyhow::Ok(CellLines { name, lines: Vec::new(), rubrics });
         };
-        let lines = trace::read_results(&run)?;
-        let rubrics = Rubrics::of_run(&run, &lines, &otherwise);
+        let Run { lines, rubrics, .. } = read_run(&run, &otherwise)?;
         Ok(CellLines { name, lines, rubrics })
     });
     let cells = cells.collect::<anyhow::Result<Vec<_>>>()?;
