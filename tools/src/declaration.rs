@@ -104,6 +104,9 @@ impl Networks {
     }
 }
 
+/// Makes a tool from its settings, or from the usual ones.
+type MakeTool = fn(Option<&Value>, &Networks) -> Result<Box<dyn AnyTool>, String>;
+
 /// A tool as [`TOOLS`] has it.
 #[derive(Debug, Clone, Copy)]
 pub struct Declaration {
@@ -114,7 +117,7 @@ pub struct Declaration {
     usual: fn() -> Value,
     check: fn(&Value) -> Result<(), String>,
     settable: fn(&Value) -> &Value,
-    make: fn(Option<&Value>, &Networks) -> Result<Box<dyn AnyTool>, String>,
+    make: MakeTool,
 }
 
 impl Declaration {
@@ -143,7 +146,7 @@ impl Declaration {
     }
 
     /// What the settings on record let a person set again.
-    fn from_record(&self, recorded: &Value) -> Value {
+    fn set_again(&self, recorded: &Value) -> Value {
         let mut settable = (self.settable)(recorded).clone();
         if let Some(fields) = settable.as_object_mut() {
             fields.remove(ENHANCER);
@@ -188,7 +191,7 @@ impl ToolSettings {
         let (mut settings, mut problem) = (Self::default(), None);
         for tool in TOOLS {
             let Some(recorded) = record.get(tool.name) else { continue };
-            let recorded = tool.from_record(recorded);
+            let recorded = tool.set_again(recorded);
             match (tool.check)(&recorded) {
                 Ok(()) => {
                     settings.0.insert(tool.name.to_owned(), recorded);
