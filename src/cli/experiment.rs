@@ -32,7 +32,7 @@ A plan is a small file:
   [[tools]]
   name = \"no difference\"
   without = [\"localize_differences\"]")]
-    Run(RunExperimentArgs),
+    Run(Box<RunExperimentArgs>),
     /// Compare the cells: agreement, coverage, cost, and what is more than luck.
     #[command(after_help = "\
 Examples:

@@ -230,7 +230,9 @@ impl<'a> Reader<'a> {
         }
         facts.insert_some(self.shared(Facts::TARGET), self.text(Field::Target, row)?);
         // For each of a million cases.
-        (facts.shrink_to_fit(), edits.shrink_to_fit(), others.shrink_to_fit());
+        facts.shrink_to_fit();
+        edits.shrink_to_fit();
+        others.shrink_to_fit();
         let case = Case {
             others,
             facts,

@@ -192,7 +192,7 @@ fn crops_stand_side_by_side_and_know_where_they_come_from() {
 /// The boxes of regions and parts that a call of the tool tells.
 fn told(first: &Picture, second: &Picture, call: &serde_json::Value) -> deeplook_tools::ToolOutput {
     let scene = Scene::new([first.clone(), second.clone()]);
-    Toolbox::standard().call("localize_differences", call, &scene).expect("an output")
+    Toolbox::standard().call("localize_differences", call, &scene).unwrap()
 }
 
 fn boxes(data: &serde_json::Value, list: &str) -> Vec<PixelBox> {

@@ -140,7 +140,8 @@ impl<'a> People<'a> {
             },
         }
         // The same two pictures, whichever stands first.
-        let turned = first.to_string() > second.to_string();
+        let text = |picture: &Value| picture.to_string();
+        let turned = text(first) > text(second);
         let pair = if turned { [second, first] } else { [first, second] };
         let pair = json!([row.get("source"), row.get("instruction"), pair]);
         for one in &votes {

@@ -259,7 +259,7 @@ mod tests {
             let (along, away) = (x * 0.96 + y * 0.28, y * 0.96 - x * 0.28);
             (80.0..=230.0).contains(&along) && (20.0..=36.0).contains(&away)
         };
-        let map = map(320, 160, |x, y| slanted(x, y) || (x >= 300.0 && x <= 301.0 && y == 9.0));
+        let map = map(320, 160, |x, y| slanted(x, y) || ((300.0..=301.0).contains(&x) && y == 9.0));
         let found = lines(&map, 320, 160);
         assert_eq!(found.len(), 1);
         for (corner, expected) in found[0].iter().zip(SLANTED) {
