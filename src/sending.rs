@@ -93,7 +93,9 @@ mod tests {
     fn what_is_compared_goes_in_one_format() {
         let noise = |side: u32| {
             let pixels = image::RgbImage::from_fn(side, side, |x, y| {
-                image::Rgb([0, 1, 2].map(|c| ((x * 7919) ^ (y * 104_729) ^ ((x * y + c) * 31)) as u8))
+                image::Rgb(
+                    [0, 1, 2].map(|c| ((x * 7919) ^ (y * 104_729) ^ ((x * y + c) * 31)) as u8),
+                )
             });
             Picture::from_rgb(pixels).unwrap()
         };

@@ -65,8 +65,7 @@ pub(super) fn check(file: &Scores, expected: Option<&[String]>) -> Checked {
     }
     if expected.is_none() {
         notes.push(
-            "how many items there should be is not known: name the data set with --expect"
-                .to_owned(),
+            "how many items there should be is not known; the data set would tell".to_owned(),
         );
     }
     let findings = found.0.into_iter().map(|(kind, (count, examples))| Finding {

@@ -155,16 +155,21 @@ fn error_of(record: &Map<String, Value>) -> Option<String> {
 
 /// What is kept of the judge's words beside the score `name`.
 fn reply_of(record: &Map<String, Value>, name: &str) -> Reply {
-    // `sc_reasoning` belongs to `sc_score`.
+    // `sc_reasoning` belongs to `sc_score`, and to what some spell out.
     let own = plain(name).replace("score", "");
     let own = own.trim_matches('_');
+    let short = match own {
+        "semantics" | "sementics" => "sc",
+        "quality" => "pq",
+        _ => own,
+    };
     let find = |words: &[&str]| {
         let fits = |field: &&String, exact: bool| {
             let field = plain(field);
             match exact {
                 true => {
                     !own.is_empty()
-                        && field.starts_with(own)
+                        && (field.starts_with(own) || field.starts_with(short))
                         && words.iter().any(|word| field.ends_with(word))
                 }
                 false => words.contains(&field.as_str()),

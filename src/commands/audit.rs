@@ -54,6 +54,9 @@ pub(super) fn run(args: &AuditArgs) -> anyhow::Result<ExitCode> {
     for note in &audit.notes {
         writeln!(out, "note: {note}")?;
     }
+    if args.expect.is_none() {
+        writeln!(out, "hint: --expect CASES says which items there should be")?;
+    }
     writeln!(
         out,
         "{}",

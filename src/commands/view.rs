@@ -31,7 +31,7 @@ pub(super) fn run(args: &ViewArgs) -> anyhow::Result<ExitCode> {
 
 fn export(index: &Index, out: &Path) -> anyhow::Result<()> {
     let bar = super::progress("writing pages", index.len())?;
-    view::export(index, out, &|| bar.inc(1))?;
+    view::export(index, out, &|| bar.inc(1)).context("--out")?;
     bar.finish_and_clear();
     let page = out.join("index.html");
     writeln!(terminal::stdout(), "Wrote {} judgements. Open {}", index.len(), page.display())?;

@@ -16,7 +16,7 @@
 //! let mut spec = RunSpec::of(&scenes);
 //! spec.keep.folder = Some(folder.path().join("run"));
 //! spec.budget.calls = Some(1000);
-//! # spec.select.editors = vec!["unchanged".to_owned()];
+//! # spec.select.editors = vec!["no-op".to_owned()];
 //! # spec.modes = [deeplook::Mode::Plain].into();
 //! let run = Run::new(spec).progress(|progress| match progress {
 //!     Progress::Judged(line, tally) => println!("{}/{}: {:?}", tally.done, tally.total, line.label),

@@ -27,7 +27,7 @@ fn scenes(cases: usize) -> TempDir {
         let kind = draw::Kind::ALL[at % 7].name();
         lines.push(json!({
             "id": id, "source": save("sources", 1), "reference": save("references", 2),
-            "instruction": "do", "type": kind, "target": "cup", "boxes": [[5, 5, 10, 9]],
+            "instruction": "Change the color of the cup to red", "type": kind, "target": "cup", "boxes": [[5, 5, 10, 9]],
             "edits": {"perfect": save("edits/perfect", 3), "no-op": save("edits/no-op", 1)},
         }));
     }

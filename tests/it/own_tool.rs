@@ -1,4 +1,4 @@
-//! The recipe in ARCHITECTURE.md for adding a tool, followed to the letter.
+//! The recipe in ARCHITECTURE.md and docs/own-tool.md for adding a tool, followed to the letter.
 
 #![expect(unreachable_pub, reason = "the recipe is for a file of the tools crate")]
 
@@ -82,8 +82,9 @@ fn the_recipe_is_the_one_in_the_book() {
     let own = include_str!("own_tool.rs");
     let (_, own) = own.split_once("// The recipe begins.\n").unwrap();
     let (own, _) = own.split_once("// The recipe ends.").unwrap();
-    let book = fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/ARCHITECTURE.md")).unwrap();
-    assert!(book.contains(&format!("```rust\n{own}```")), "ARCHITECTURE.md tells another tool");
+    let book =
+        fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/docs/own-tool.md")).unwrap();
+    assert!(book.contains(&format!("```rust\n{own}```")), "docs/own-tool.md tells another tool");
 }
 
 #[test]

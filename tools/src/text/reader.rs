@@ -201,7 +201,7 @@ fn in_steps(width: u32, height: u32, ratio: f64) -> (u32, u32) {
     let area = f64::from(width) * f64::from(height) * ratio * ratio;
     let ratio = if area > MOST_PIXELS { ratio * (MOST_PIXELS / area).sqrt() } else { ratio };
     let side = |side: u32| {
-        let whole = (f64::from(side) * ratio).trunc();
+        let whole = (f64::from(side) * ratio).trunc().min(MOST_PIXELS / 32.0);
         ((whole / 32.0).round_ties_even() as u32 * 32).max(32)
     };
     (side(width), side(height))
