@@ -235,7 +235,7 @@ fn gaps(known: &BTreeSet<&str>) -> Vec<String> {
     let numbers: Option<BTreeSet<u64>> = known.iter().map(|item| item.parse().ok()).collect();
     let Some(numbers) = numbers.filter(|numbers| numbers.len() >= 5) else { return Vec::new() };
     let (Some(first), Some(last)) = (numbers.first(), numbers.last()) else { return Vec::new() };
-    let start = if *first == 1 { 1 } else { (*first).min(0) };
+    let start = *first;
     // Many gaps are no gaps: the numbers are names.
     if (last - start) as usize >= numbers.len() * 2 {
         return Vec::new();

@@ -185,7 +185,7 @@ fn no_benchmark_is_named_outside_of_its_home() {
     };
     let pack = read("prompts/dlebench/v1/pack.toml");
     let labels = pack.lines().filter(|line| line.contains("rank = "));
-    let mut words: Vec<String> = labels.flat_map(|line| quoted(line)).collect();
+    let mut words: Vec<String> = labels.flat_map(&quoted).collect();
     let adapter = read("src/dataset/dlebench.rs");
     let types = adapter.split("const TYPES").nth(1).unwrap().split("];").next().unwrap();
     words.extend(quoted(types));

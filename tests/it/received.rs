@@ -11,7 +11,7 @@ use tempfile::TempDir;
 
 use super::command::{deeplook, json as printed, pair, run, stderr, stdout};
 use super::replay::Copy;
-use super::runs::{data, judged, lines, policy};
+use super::runs::{data, judged, policy};
 use super::wire::server::{Server, Step};
 
 /// What must never leave this machine.

@@ -341,7 +341,7 @@ fn anthropic(arrived: &Arrived) -> Result<Value, Refused> {
     let (mut open, mut looked, mut last): (Vec<String>, bool, &str) = (Vec::new(), false, "");
     for message in list(&body["messages"]) {
         let role = text(message, "role");
-        demand!(role != last && (last != "" || role == "user"), "roles must alternate");
+        demand!(role != last && (!last.is_empty() || role == "user"), "roles must alternate");
         let blocks = list(&message["content"]);
         demand!(!blocks.is_empty(), "messages: content must not be empty");
         let mut said = false;
