@@ -99,7 +99,15 @@ impl UnderWay {
         let end = death::of_the_last(&process);
         let entries = received::is_folder(&folder).then(|| fs::read_dir(&folder).ok()).flatten();
         let read = |entry: fs::DirEntry| -> Option<Note> {
-            let bytes = received::read(&entry.path(), LARGEST).ok()?;
+            let path = entry.path();
+            if path.extension().is_none_or(|end| end != "json") {
+                // A note that a kill left half-written; the lock of the run is ours.
+                if path != process {
+                    let _ = fs::remove_file(path);
+                }
+                return None;
+            }
+            let bytes = received::read(&path, LARGEST).ok()?;
             serde_json::from_slice(&bytes).ok()
         };
         let left: Vec<Note> =

@@ -197,8 +197,15 @@ fn with_new_seals_only_what_nothing_depends_on_can_be_edited() {
         for pointer in places(event) {
             // Clocks, and what a server says beside its message. How the last message is worded
             // beside its thought and its answer changes nothing either.
-            let free =
-                ["/at", "/seal", "/elapsed_ms", "/repairs", "/finish_reason", "/reply/model"];
+            let free = [
+                "/at",
+                "/seal",
+                "/elapsed_ms",
+                "/repairs",
+                "/finish_reason",
+                "/reply/model",
+                "/reply/id",
+            ];
             let free = free.iter().any(|end| pointer.ends_with(end))
                 || pointer.contains("/repairs/")
                 || pointer.contains("/attempt_failed/attempt/") && !pointer.ends_with("/attempt")
