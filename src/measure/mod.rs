@@ -1,7 +1,7 @@
 //! Criteria that ask no model: a named measure over the pictures and places of a case.
 //!
-//! A pack names one under `[criterion.measure]`, with its settings; the table [`METHODS`] knows how it is
-//! done. To add one, write a file with a [`Method`] and name it there.
+//! A pack names one under `[criterion.measure]`, with its settings; the table `METHODS` knows how it is
+//! done. To add one, write a file with a `Method` and name it there.
 
 mod same_pixels;
 
